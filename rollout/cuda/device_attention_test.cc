@@ -1,5 +1,4 @@
-// Attention of one token a sequence over a paged cache against the same in fp64, and its promises
-// about bits.
+// Compares decode attention over a paged cache with fp64, and checks its guarantees about bits.
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -14,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-// As of one row, of four, of many; of batch-invariant plans; none.
+// Splits as for one row, four rows and many rows, that of batch-invariant plans, and no split.
 const std::vector<DecodeSplit> kSplits = {{.parts = 16, .most = 2048},
                                           {.parts = 4, .most = 2048},
                                           {.parts = 1, .most = 4096},
@@ -23,7 +22,7 @@ const std::vector<DecodeSplit> kSplits = {{.parts = 16, .most = 2048},
 
 class PagedAttentionTest : public PagedCacheTest {
  protected:
-  // Row r is a token of the sequence in slots[r].
+  // A launch of decode attention in which row r is a token of the sequence in slots[r].
   struct Decode {
     DecodePlan plan;
     at::Tensor words, partial, arrived, queries, out;
@@ -55,7 +54,7 @@ class PagedAttentionTest : public PagedCacheTest {
     }
   };
 
-  // Compares each row of a launch that ran with the reference.
+  // Compares each row of a finished launch with the reference.
   void CheckDecode(const Decode& decode, const std::vector<int32_t>& lengths,
                    const std::vector<int32_t>& slots, const char* what) const {
     for (int64_t row = 0; row < decode.plan.rows(); ++row) {
@@ -103,7 +102,7 @@ TEST_P(PagedAttentionTest, DecodeIsAsInFp64) {
     const std::vector<int32_t> slots = SlotsFrom(kLengths.size(), 3);
     for (int i = 0; i < slots.size(); ++i) ForgetFrom(slots[i], kLengths[i]);
     for (const DecodeSplit& split : kSplits) {
-      const int rows = static_cast<int>(kLengths.size()) + 2;  // two that are not used
+      const int rows = static_cast<int>(kLengths.size()) + 2;  // two rows are unused
       Decode decode(*this, PlanOf(rows, split), Queries(rows, 5));
       decode.Set(kLengths, slots);
       for (const bool threads_copy : {false, true}) {
@@ -152,7 +151,7 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
     for (const int first : {0, 5, 0}) {
       decode.out.fill_(std::nan(""));
       std::vector<int32_t> lengths(kLengths.rbegin(), kLengths.rend());
-      if (first != 0) lengths.resize(7);  // the rest is not used
+      if (first != 0) lengths.resize(7);  // the other rows are unused
       const std::vector<int32_t> slots = SlotsFrom(lengths.size(), first);
       decode.Set(lengths, slots);
       graph.Replay();
@@ -161,8 +160,8 @@ TEST_P(PagedAttentionTest, OneGraphServesAllLengths) {
   }
 }
 
-// Rows 1 to 9 are a token and draft tokens behind it, rows 10 to 15 samples of a prompt of 63
-// pages, of which one has draft tokens.
+// Rows 1 to 9 are a token and its draft tokens. Rows 10 to 15 are samples of a prompt of 63 pages,
+// one of them with draft tokens.
 void PagedAttentionTest::CheckTogether(const DecodeSplit& split) {
   std::vector<int32_t> lengths = {50}, slots = {0}, shared = {0};
   for (int i = 0; i < 9; ++i) {
@@ -186,7 +185,7 @@ void PagedAttentionTest::CheckTogether(const DecodeSplit& split) {
     together.out.fill_(std::nan(""));
     together.Launch(*this, /*overlap=*/false, threads_copy);
     CheckDecode(together, lengths, slots, threads_copy ? "by threads" : "eager");
-    if (split.together > 1) continue;  // as many parts as there are groups of rows
+    if (split.together > 1) continue;  // the parts depend on the number of groups of rows
     together.Set(lengths, slots);
     together.out.fill_(std::nan(""));
     together.Launch(*this, /*overlap=*/false, threads_copy);
@@ -209,9 +208,9 @@ TEST_P(PagedAttentionTest, RowsThatSeeTheSamePagesAreReadAtOnce) {
   }
 }
 
-// A step of a layer as the engine makes it: keys and values of the rows' own positions are written
-// by the kernel in front, while which attention may begin. Rows 6 to 8 are draft tokens behind row
-// 5's.
+// Runs a layer's step as the engine does: the preceding kernel writes keys and values of the rows'
+// own positions, and attention may begin while that kernel runs. Rows 6 to 8 are draft tokens of
+// row 5.
 void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
   const std::vector<int32_t> lengths = {1,    16,   17,   32,   33,   1000,
                                         1001, 1002, 1003, 4096, 4097, 5000};
@@ -258,7 +257,7 @@ void PagedAttentionTest::CheckOverlap(const DecodeSplit& split) {
     decode.Launch(*this);
     const at::Tensor expected = decode.out.clone();
     ASSERT_TRUE(expected.isfinite().all().item<bool>());
-    // Whoever reads too early reads these, which are no numbers.
+    // A read that comes too early finds these NaN.
     for (at::Tensor& pool : stored_) {
       pool.view(at::kByte).view({pool.size(0), -1}).index_fill_(0, written, 0xff);
     }

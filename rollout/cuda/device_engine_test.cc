@@ -1,5 +1,5 @@
-// The engine on a GPU: what it draws has the learner's log-probabilities, the same again in the
-// same steps, with graphs and without, with little memory and much.
+// The engine on a GPU: its log-probabilities are the learner's, with little memory and much, and
+// the same steps give the same draws, with graphs and without.
 
 #include <algorithm>
 #include <atomic>
@@ -27,7 +27,7 @@ ModelConfig SmallConfig(bool tied) {
   return config;
 }
 
-// Of sizes that chains of products take.
+// A model whose sizes the megakernel supports.
 ModelConfig WideConfig() {
   ModelConfig config = SmallConfig(true);
   config.hidden_size = 512;
@@ -38,7 +38,8 @@ ModelConfig WideConfig() {
 
 using Samples = std::map<std::pair<uint64_t, int>, Sample>;
 
-// Of log-probabilities of logits that differ by about 0.3, each rounded to bf16 on its way.
+// Tolerance of log-probabilities: logits differ from each other by about 0.3, and intermediate
+// results are rounded to bf16.
 constexpr double kTolerance = 0.02;
 
 class CudaEngineTest : public DeviceTest {
@@ -129,11 +130,11 @@ TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
     }
     const double difference = LargestDifference(samples);
     EXPECT_LT(difference, kTolerance);
-    EXPECT_GT(difference, 0);  // of products of other sizes
+    EXPECT_GT(difference, 0);  // GEMMs of other sizes round differently
   }
 }
 
-// The first time each number of rows is launched one by one, from then on a graph is replayed.
+// The first step of each number of rows launches kernel by kernel; later steps replay a graph.
 TEST_P(CudaEngineTest, AReplayGivesTheBitsOfTheLaunches) {
   MakeModel(true);
   auto runner =
@@ -159,7 +160,7 @@ TEST_P(CudaEngineTest, AReplayGivesTheBitsOfTheLaunches) {
 TEST_P(CudaEngineTest, LittleMemoryTakesSequencesOutAndIn) {
   MakeModel(true);
   prompts_.resize(3);
-  // At their ends the six samples need 14 to 17 pages each.
+  // When they end, the six samples need 14 to 17 pages each.
   const Samples samples = Generate(6, 50, 512, 220);
   ASSERT_EQ(samples.size(), 6u);
   EXPECT_GT(stats_.preemptions, 0);
@@ -173,11 +174,11 @@ TEST_P(CudaEngineTest, ManySequencesSideBySide) {
   const Samples samples = Generate(80, 3000, 1024, 20);
   ASSERT_EQ(samples.size(), 80u);
   EXPECT_LT(LargestDifference(samples), kTolerance);
-  // Draws are of different streams.
+  // The samples of a group draw from different random streams.
   EXPECT_NE(samples.at({0, 0}).tokens, samples.at({0, 1}).tokens);
 }
 
-// Greedy samples of a small model run in circles, so that draft tokens are right.
+// Greedy samples of a small model repeat themselves, so that draft tokens are accepted.
 TEST_P(CudaEngineTest, DraftTokensAreRowsOfTheirOwn) {
   MakeModel(true);
   temperature_ = 0;
@@ -188,7 +189,7 @@ TEST_P(CudaEngineTest, DraftTokensAreRowsOfTheirOwn) {
   EXPECT_LT(LargestDifference(samples), kTolerance);
 }
 
-// Of 6 and 12 rows, then fewer; those with more are cuBLASLt's.
+// Steps have 6 or 12 rows, then fewer; steps with more rows (prompts) use cuBLASLt.
 TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
   for (const bool fused_decode : {true, false}) {
     SCOPED_TRACE(fused_decode);
@@ -200,7 +201,7 @@ TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
   }
 }
 
-// All that is unfinished is recomputed, in memory that held no numbers meanwhile.
+// Unfinished samples are recomputed in memory that the learner has filled with NaN.
 TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   MakeModel(true);
   const int64_t bytes = 4000 * CudaKvCache::PageBytes(weights_->config());
@@ -236,8 +237,8 @@ TEST_P(CudaEngineTest, SamplesGoOnAfterTheirMemoryWasTheLearners) {
   EXPECT_LT(LargestDifference(samples), kTolerance);
 }
 
-// Draws of `steps` steps in which `rows` sequences decode from their first position on. No chunks,
-// whose products cuBLASLt could make another way in another runner.
+// Returns the draws of `steps` steps in which `rows` sequences decode from their first position on.
+// There are no chunks, because another runner could use other cuBLASLt algorithms for their GEMMs.
 std::vector<TokenDraw> Decode(ModelRunner* runner, int rows, int64_t steps) {
   const SamplingSettings sampling;
   const std::vector<int32_t> first_tokens = {7, 8, 9, 10, 11};
@@ -272,7 +273,7 @@ TEST_P(CudaEngineTest, ChainsGiveTheSameBitsAgain) {
         CudaRunner::Create(weights_, MakeEngineConfig("max_num_seqs: 5"), {.max_length = 256});
     ASSERT_TRUE(runner.ok()) << runner.status();
     ASSERT_TRUE((*runner)->fused_decode()) << "on this GPU";
-    for (int round = 0; round < 2; ++round) {  // the second one by graphs
+    for (int round = 0; round < 2; ++round) {  // the second round replays graphs
       const std::vector<TokenDraw> draws = Decode(runner->get(), 5, 100);
       if (expected.empty()) expected = draws;
       ASSERT_EQ(draws.size(), expected.size());

@@ -1,5 +1,5 @@
-// The engine on a GPU with 8-bit keys, values and weights: what they do to log-probabilities, and
-// that copies follow the weights.
+// The engine on a GPU with FP8 keys, values and weights: their effect on log-probabilities, and the
+// FP8 copies after a weight update.
 
 #include <algorithm>
 #include <cmath>
@@ -75,7 +75,7 @@ class Fp8EngineTest : public DeviceTest {
     return samples;
   }
 
-  // |differences| from the learner's log-probabilities in bf16.
+  // Absolute differences from the learner's log-probabilities in bf16.
   std::vector<double> Differences(const Samples& samples) const {
     const Transformer learner(weights_->config(), weights_);
     std::vector<double> differences;
@@ -126,7 +126,7 @@ TEST_P(Fp8EngineTest, LogProbabilitiesAreNearTheLearners) {
       EXPECT_LT(means.back(), 0.05);
       EXPECT_LT(largest, 0.5);
     }
-    // The fields do something.
+    // Each FP8 field has an effect.
     for (int i = 1; i < 4; ++i) EXPECT_GT(means[i], means[0]);
   }
 }
@@ -143,7 +143,7 @@ TEST_P(Fp8EngineTest, CanBeBatchInvariantToo) {
   }
 }
 
-// Steps captured before an update of the weights read the new copies after it.
+// Graphs captured before a weight update read the new copies after it.
 TEST_P(Fp8EngineTest, CopiesFollowTheWeights) {
   MakeModel(128);
   const EngineConfig config =

@@ -1,4 +1,4 @@
-// 8-bit keys, values and weights on a GPU: the numbers that kernels write, and products of them.
+// FP8 keys, values and weights on a GPU: the numbers that kernels write, and GEMMs of them.
 
 #include <ATen/ops/randn.h>
 #include <ATen/ops/stack.h>
@@ -49,7 +49,7 @@ TEST_P(Fp8KernelTest, RowsAreRoundedOneByOne) {
   }
 }
 
-// Rounded in the launch of a norm or SwiGLU, or behind it: the same numbers.
+// Quantizing in the launch of a norm or SwiGLU gives the same numbers as quantizing after it.
 TEST_P(Fp8KernelTest, RowsAreRoundedAsTheyAreMade) {
   for (const int64_t cols : {64, 4096, 12288}) {
     const int64_t count = 5;
@@ -71,7 +71,7 @@ TEST_P(Fp8KernelTest, RowsAreRoundedAsTheyAreMade) {
   }
 }
 
-// As rounded from what the other kernel writes in bf16.
+// FP8 keys and values are the rounded keys and values of the bf16 kernel.
 TEST_P(Fp8KernelTest, KeysAndValuesAreRoundedAndSaturate) {
   for (const CacheHeads& of : {CacheHeads{32, 8, 128}, CacheHeads{4, 2, 64}}) {
     const int64_t rows = 6, keys = of.key_heads, dim = of.head_dim;
@@ -142,7 +142,7 @@ TEST_P(Fp8KernelTest, ProductsTakeAFactorForEachRow) {
       gemm.Multiply(a.numbers, b.numbers.t(), adds ? &add : nullptr, out, &scales);
       at::Tensor expected = a.Meaning().to(at::kDouble).matmul(b.Meaning().to(at::kDouble).t());
       if (adds) expected = expected + add.to(at::kDouble);
-      // Row by row, as the rows are of different sizes.
+      // Relative to each row, because the rows have different magnitudes.
       const at::Tensor error =
           (out.to(at::kDouble) - expected).norm(2, {1}) / expected.norm(2, {1});
       EXPECT_LT(error.max().item<double>(), 0.004) << adds;

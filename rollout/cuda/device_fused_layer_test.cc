@@ -1,4 +1,4 @@
-// Chains of products of few rows.
+// The megakernel: a layer's GEMMs for few rows.
 
 #include <ATen/Context.h>
 #include <ATen/ops/full.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr float kEps = 1e-6f;
 
-// Sizes of a layer: attention to hidden, hidden to twice mlp, mlp to hidden, hidden to qkv.
+// Sizes of a layer's GEMMs: attention to hidden, hidden to twice mlp, mlp to hidden, hidden to qkv.
 struct Sizes {
   int64_t attention, hidden, mlp, qkv;
 };
@@ -36,10 +36,10 @@ class ProductChainTest : public DeviceTest {
     DeviceTest::SetUp();
     if (IsSkipped()) return;
     ASSERT_TRUE(SupportsMegakernel()) << "on this GPU";
-    at::manual_seed(11);  // whatever ran before
+    at::manual_seed(11);  // so that the numbers do not depend on earlier tests
   }
 
-  // Normal numbers as bf16, drawn on the GPU: some of the matrices are large.
+  // Normally distributed numbers in bf16, drawn on the GPU because some matrices are large.
   static at::Tensor Drawn(at::IntArrayRef shape, double scale = 1) {
     return (scale * at::randn(shape, at::TensorOptions(device()).dtype(at::kFloat)))
         .to(at::kBFloat16);
@@ -60,7 +60,7 @@ class ProductChainTest : public DeviceTest {
     at::Tensor o, gate_up, down, qkv, post_norm, next_norm, workspace;
   };
 
-  // What a layer's chain reads and writes.
+  // The activations that a layer's megakernel reads and writes.
   struct Rows {
     at::Tensor attention, x, middle, inner, qkv;
   };
@@ -113,14 +113,14 @@ class ProductChainTest : public DeviceTest {
     return y;
   }
 
-  // x W^T in double precision, and the sum of magnitudes.
+  // x W^T in double precision. Magnitude: the same with absolute values.
   static at::Tensor Exact(const at::Tensor& x, const at::Tensor& weight) {
     return at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t());
   }
   static at::Tensor Magnitude(const at::Tensor& x, const at::Tensor& weight) {
     return at::matmul(x.to(at::kDouble).abs(), weight.to(at::kDouble).abs().t());
   }
-  // `found` is `exact` but for rounding to bf16 and of sums.
+  // Expects that `found` is `exact` up to rounding to bf16 and the rounding of sums (`slack`).
   static void ExpectNear(const at::Tensor& found, const at::Tensor& exact, const at::Tensor& slack,
                          const char* what) {
     EXPECT_TRUE(((found - exact).abs() <= exact.abs() / 256 + slack).all().item<bool>())
@@ -128,7 +128,7 @@ class ProductChainTest : public DeviceTest {
   }
 };
 
-// Each product is held against what the chain itself has given it.
+// Compares each GEMM with the exact result for the input that the megakernel itself computed.
 TEST_P(ProductChainTest, LinksAreThoseInDoublePrecision) {
   for (const Sizes& sizes : kSizes) {
     const Layer w(sizes);
@@ -138,7 +138,7 @@ TEST_P(ProductChainTest, LinksAreThoseInDoublePrecision) {
       const Rows at = RowsOf(w, attention, x);
       Launch(w, at);
       ExpectNear(at.middle, Exact(attention, w.o) + x, 2e-6 * Magnitude(attention, w.o), "o");
-      // A norm at the edge of rounding takes one step of bf16 in a few elements.
+      // A few elements of a norm are at the edge of rounding and differ by one step of bf16.
       const at::Tensor normed = NormedRows(at.middle, w.post_norm);
       const at::Tensor both = Exact(normed, w.gate_up);
       const at::Tensor gate = both.narrow(1, 0, sizes.mlp);
@@ -184,7 +184,7 @@ TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
   }
 }
 
-// Each chain reads what the one before has written.
+// Each launch reads the results of the launch before.
 TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
   const Sizes sizes = {4096, 4096, 12288, 4096};
   const Layer first(sizes), second(sizes);
@@ -219,7 +219,7 @@ TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
   }
 }
 
-// What blocks read of each other is what was written before they met.
+// Blocks must read each other's results only after the barrier that orders them.
 TEST_P(ProductChainTest, EachLaunchGivesTheSameBits) {
   const Layer w(kSizes[0]);
   for (const int64_t rows : {1, 8, 11, 16, 24, 32}) {
@@ -255,7 +255,7 @@ TEST_P(ProductChainTest, EachLaunchGivesTheSameBits) {
   }
 }
 
-// NaN lies behind x and around what is written.
+// The rows before and after the inputs and outputs are NaN.
 TEST_P(ProductChainTest, ReadsAndWritesNothingOutside) {
   const Sizes sizes = kSizes[1];
   const Layer w(sizes);

@@ -1,6 +1,6 @@
 // Batch-invariant generation: a sample has the same tokens and the same bits of log-probabilities
-// alone and beside others, in any order, with prompts cut anyhow, with draft tokens, and in another
-// engine.
+// alone and beside other samples, in any order, with any cut of its prompt into chunks, with draft
+// tokens, and in another engine.
 
 #include <ATen/ops/flip.h>
 #include <ATen/ops/randn.h>
@@ -29,7 +29,7 @@ class FixedProductTest : public DeviceTest {
   }
 };
 
-// Qwen3-8B's, and small ones.
+// GEMM sizes of Qwen3-8B, and small ones.
 TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
   struct Sizes {
     int64_t inner, columns;
@@ -55,7 +55,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
       if (n <= count) counts.push_back(n);
     }
     at::Tensor whole;
-    for (int process = 0; process < 2; ++process) {  // as if in another one
+    for (int process = 0; process < 2; ++process) {  // a new CudaGemm, as in another process
       CudaGemm gemm(device(), /*autotune=*/true);
       at::Tensor out = Empty({count, sizes.columns}, type);
       gemm.PinAlgorithm(x, weight.t(), summand, out);
@@ -69,7 +69,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
         }
         EXPECT_TRUE(at::equal(part, whole.narrow(0, 0, n))) << n << " rows";
       }
-      // In the opposite places.
+      // The same rows in reverse order.
       const at::Tensor turned = at::flip(x, {0}).contiguous(),
                        turned_add = at::flip(add, {0}).contiguous();
       const at::Tensor result = Empty({count, sizes.columns}, type);
@@ -100,7 +100,7 @@ ModelConfig Config(int64_t hidden) {
   return config;
 }
 
-// How an engine is made, and what runs beside the samples that are looked at.
+// An engine's configuration, and the other samples that run beside the checked ones.
 struct Setting {
   int max_num_seqs = 256;
   int max_num_batched_tokens = 512;
@@ -109,7 +109,7 @@ struct Setting {
   bool others_first = false;
   int num_speculative_tokens = 0;
   bool enable_prefix_caching = false;
-  int rounds = 1;  // the last counts: captured graphs, and prefixes of the first
+  int rounds = 1;  // the last is checked: it has the first round's graphs and cached prefixes
 };
 
 using Samples = std::map<std::pair<uint64_t, int>, Sample>;
@@ -119,7 +119,7 @@ class InvariantEngineTest : public DeviceTest {
   void MakeModel(int64_t hidden) {
     weights_ = RandomWeights(Config(hidden), device(), at::kBFloat16);
     Philox random(11);
-    // Two that begin alike, one of a page's size, and one that attention splits.
+    // Two prompts that begin alike, one of exactly a page, and one that attention splits.
     prompts_ = {Tokens(5, &random), Tokens(16, &random), Tokens(700, &random),
                 Tokens(1010, &random)};
     prompts_.push_back(prompts_[2]);
@@ -146,7 +146,7 @@ class InvariantEngineTest : public DeviceTest {
     }
   }
 
-  // Two samples for each prompt, and what else the setting has.
+  // Returns two samples for each prompt, generated beside the setting's other samples.
   Samples Generate(const Setting& setting) {
     const EngineConfig config = MakeEngineConfig(
         "max_num_seqs: ", setting.max_num_seqs,
@@ -228,7 +228,7 @@ TEST_P(InvariantEngineTest, APromptMayBeCutAnywhere) {
 TEST_P(InvariantEngineTest, LittleMemoryAndEarlierPromptsChangeNothing) {
   MakeModel(512);
   const Samples expected = Generate({.max_num_seqs = 1});
-  // Of 4 to 68 pages at their ends.
+  // When they end, the samples have 4 to 68 pages.
   ExpectSame(Generate({.max_num_seqs = 64, .pages = 80, .others = 40}), expected);
   ExpectSame(
       Generate({.max_num_seqs = 64, .others = 10, .enable_prefix_caching = true, .rounds = 2}),
@@ -236,7 +236,7 @@ TEST_P(InvariantEngineTest, LittleMemoryAndEarlierPromptsChangeNothing) {
   EXPECT_GT(stats_.cached_tokens, 1500);
 }
 
-// Greedy samples run in circles, so that draft tokens are right.
+// Greedy samples repeat themselves, so that draft tokens are accepted.
 TEST_P(InvariantEngineTest, DraftTokensChangeNothing) {
   MakeModel(512);
   temperature_ = 0;

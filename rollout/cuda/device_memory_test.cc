@@ -1,4 +1,4 @@
-// Memory that is given back and taken again at the same addresses.
+// GPU memory that is released and allocated again at the same addresses.
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/from_blob.h>
@@ -39,7 +39,7 @@ class MappedMemoryTest : public DeviceTest {
     config.tie_word_embeddings = false;
     return config;
   }
-  // All of it as numbers.
+  // All of the memory as int64 numbers.
   static at::Tensor Words(const MappedMemory& memory) {
     return at::from_blob(
         memory.data(), {memory.bytes() / 8}, [](void*) {},
@@ -47,7 +47,7 @@ class MappedMemoryTest : public DeviceTest {
   }
 };
 
-// The first two chunks are of 1 GiB, the last one is smaller.
+// The first two allocations have 1 GiB, the last one is smaller.
 TEST_P(MappedMemoryTest, MemoryIsFreeMeanwhileAndItsAddressesStay) {
   const int64_t bytes = 2500 * kMiB + 1;
   Empty({1}, at::kByte);
@@ -72,7 +72,7 @@ TEST_P(MappedMemoryTest, MemoryIsFreeMeanwhileAndItsAddressesStay) {
   }
 }
 
-// What torch's allocator has made of it and keeps for later comes back when it is needed.
+// Map() empties torch's allocator, which still caches the released memory.
 TEST_P(MappedMemoryTest, TorchCanHaveItMeanwhile) {
   const int64_t most = Free() - 3000 * kMiB;
   ASSERT_GT(most, 4000 * kMiB);
@@ -113,7 +113,7 @@ TEST_P(MappedMemoryTest, AGraphRunsAgainOnWhatWasTakenAgain) {
   }
 }
 
-// A prompt and 19 steps of one token, which are a graph from the second time on.
+// A prompt and 19 decode steps, which replay a graph from the second one on.
 TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   const ModelConfig config = Config(2);
   const auto weights = Weights::RandomInit(config, 5, device(), at::kBFloat16);
@@ -149,7 +149,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
     }
     return all;
   };
-  generate();  // makes the graphs
+  generate();  // captures the graphs
   const std::vector<TokenDraw> expected = generate();
   for (int round = 0; round < 2; ++round) {
     const int64_t held = Free();
@@ -166,7 +166,7 @@ TEST_P(MappedMemoryTest, TheRunnerDrawsTheSameAfterwards) {
   }
 }
 
-// An engine that lends the memory of its cache, nearly all of the GPU's, to the learner.
+// An engine whose KV cache takes nearly all GPU memory and sleeps while the learner uses it.
 class LendingEngineTest : public MappedMemoryTest {
  protected:
   void Start(absl::Duration wake_timeout) {
@@ -183,7 +183,7 @@ class LendingEngineTest : public MappedMemoryTest {
                                               BatchedEngine::Limits{.wake_timeout = wake_timeout});
   }
 
-  // Samples of one group, by index: the same steps each time.
+  // The samples of one group, by index. Each call runs the same steps.
   std::vector<Sample> Generate() {
     GenerateRequest request;
     for (int32_t i = 0; i < 700; ++i) request.prompt.push_back(i * 7 % 512);
@@ -201,7 +201,7 @@ class LendingEngineTest : public MappedMemoryTest {
     return samples;
   }
 
-  // What the learner takes, of bytes that are no numbers as bf16.
+  // Allocates the learner's memory and fills it with bytes that are NaN in bf16.
   at::Tensor TakeForLearning() {
     at::Tensor taken = Empty({cache_bytes_ - 1000 * kMiB}, at::kByte);
     taken.fill_(0xff);
@@ -212,10 +212,10 @@ class LendingEngineTest : public MappedMemoryTest {
   std::unique_ptr<BatchedEngine> engine_;
 };
 
-// What the learner has freed torch's allocator still keeps as the update ends.
+// When an update ends, torch's allocator still caches the memory that the learner has freed.
 TEST_P(LendingEngineTest, DrawsTheSameAfterUpdates) {
   Start(absl::ZeroDuration());
-  Generate();  // makes the graphs
+  Generate();  // captures the graphs
   const std::vector<Sample> expected = Generate();
   ASSERT_EQ(expected.size(), 8u);
   EXPECT_THROW(TakeForLearning(), c10::OutOfMemoryError);

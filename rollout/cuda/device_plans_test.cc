@@ -1,4 +1,4 @@
-// Tables that the kernels read, as plain C++ fills them.
+// The tables that the attention kernels read; plain C++ that needs no GPU.
 
 #include <gtest/gtest.h>
 
@@ -99,22 +99,22 @@ TEST(DecodePlanTest, PartsOfASplitCoverEachRowOnce) {
   }
   EXPECT_EQ(parts, (std::vector<int>{1, 1, 1, 1, 2, 4, 3, 1, 1}));
   EXPECT_EQ(tokens, (std::vector<int>{0, 1, 1023, 1024, 1025, 4096, 3000, 0, 0}));
-  // All pages but the last token's, unless that begins one.
+  // All pages before that of the last token.
   EXPECT_EQ(settled, (std::vector<int>{0, 0, 63, 63, 64, 255, 187, 0, 0}));
 }
 
 TEST(DecodePlanTest, DraftTokensSeeWhatTheStepWritesBeforeThem) {
   const DecodePlan plan(5, 4096, DecodeSplit());
-  // Three rows of a sequence, of which the first is position 30; and one of another.
+  // Three rows of a sequence, the first at position 30, and one row of another sequence.
   Filled filled(plan, {31, 32, 33, 50}, {64, 64, 64, 128});
   const DecodeArrays at = plan.At(filled.words());
   std::vector<int> settled(5);
   for (int i = 0; i < *at.used_tiles; ++i) settled[at.tiles[i].row] = at.tiles[i].settled_pages;
-  // Of the third row not two: positions 30 and 31 are new.
+  // The third row has one settled page, not two: the step writes positions 30 and 31.
   EXPECT_EQ(settled, (std::vector<int>{1, 1, 1, 3, 0}));
 }
 
-// Checks that tiles give each row each of its tokens once, and nobody else's place.
+// Checks that the tiles give each row each of its tokens once, and each part its own slot.
 void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
                  const std::vector<int32_t>& lengths, const std::vector<int32_t>& begins) {
   std::vector<int> tokens(plan.rows()), parts(plan.rows());
@@ -123,7 +123,7 @@ void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
   const std::set<int32_t> all_begins(begins.begin(), begins.end());
   for (int i = 0; i < *at.used_tiles; ++i) {
     const DecodeTile& tile = at.tiles[i];
-    // Of the row itself or of one with the same pages.
+    // The index of the tile's first page in the row itself, or in a row with the same pages.
     const int page = tile.first_page - *std::prev(all_begins.upper_bound(tile.first_page));
     EXPECT_EQ(tile.part == 0, page == 0);
     ASSERT_GE(tile.rows, 1);
@@ -133,7 +133,7 @@ void CheckCovers(const DecodePlan& plan, const DecodeArrays& at,
       EXPECT_LT(at.rows[row].first_slot + tile.part, plan.tiles());
       const int seen = tile.tokens - (tile.rows - 1 - k) * tile.fewer;
       EXPECT_TRUE(seen > 0 || lengths[row] == 0);
-      // Tiles come in any order: a part begins where those before it end.
+      // The tiles are in any order, so only totals and distinct first pages are checked.
       tokens[row] += seen;
       ++parts[row];
       pages[row].insert(page);
@@ -160,7 +160,7 @@ TEST(DecodePlanTest, RowsOfASequenceAreReadTogether) {
     settled[tile.row] += std::min<int>(tile.settled_pages, PagesFor(tile.tokens));
     EXPECT_EQ(tile.fewer, tile.rows > 1 && tile.part == at.rows[tile.row].parts - 1 ? 1 : 0);
   }
-  // Of the eight the first three have two parts, the others a third one.
+  // Of the last sequence's eight rows the first three have two parts, the others three.
   EXPECT_EQ(rows, (std::vector<int>{3, 0, 0, 1, 3, 0, 0, 5, 0, 0, 0, 0, 1}));
   EXPECT_EQ(settled, (std::vector<int>{1, 0, 0, 3, 7, 0, 0, 7, 0, 0, 0, 0, 0}));
   std::vector<int32_t> all = lengths, all_begins = begins;
@@ -187,7 +187,7 @@ TEST(DecodePlanTest, RowsThatAreReadTogetherCountOnceForTheSplit) {
 }
 
 TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
-  // Two groups of samples of which one has draft tokens, and one sample alone.
+  // Two groups of samples, one of them with draft tokens, and a sample without a group.
   const std::vector<int32_t> lengths = {1100, 1030, 1031, 1032, 2000, 900, 300, 301, 305};
   const std::vector<int32_t> begins = {0, 200, 200, 200, 400, 600, 800, 1000, 1200};
   const std::vector<int32_t> shared = {0, 64, 64, 64, 64, 0, 3, 18, 18};
@@ -195,7 +195,7 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
   Filled filled(plan, lengths, begins, shared);
   const DecodeArrays at = plan.At(filled.words());
   CheckCovers(plan, at, lengths, begins);
-  std::map<std::pair<int, int>, int> tiles;  // of rows, how many
+  std::map<std::pair<int, int>, int> tiles;  // number of tiles by (first row, rows)
   for (int i = 0; i < *at.used_tiles; ++i) {
     const DecodeTile& tile = at.tiles[i];
     ++tiles[{tile.row, tile.rows}];
@@ -219,7 +219,7 @@ TEST(DecodePlanTest, PromptsAreReadOnceForTheirSamples) {
 }
 
 TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
-  // Tiles of 1,100 tokens of which the first 1,024 are common to all.
+  // The number of tiles of sequences of 1,100 tokens that have the first 1,024 in common.
   const auto tiles = [](int sequences, int num_draft_tokens, const DecodeSharing& sharing) {
     std::vector<int32_t> lengths, begins, shared;
     for (int i = 0; i < sequences; ++i) {
@@ -242,8 +242,8 @@ TEST(DecodePlanTest, PromptsAreReadOnceWhereItPays) {
   EXPECT_EQ(tiles(64, 5, {6}), 64) << "draft tokens fill the tiles";
 }
 
-// Tokens that the tiles of 100 sequences read, of which `shared` says what each shares with the one
-// in front.
+// The number of tokens that the tiles of shared.size() sequences read. shared[i] is the number of
+// pages that sequence i shares with the one before it.
 int64_t TokensRead(const std::vector<int32_t>& shared, int32_t length) {
   std::vector<int32_t> begins;
   for (size_t i = 0; i < shared.size(); ++i) begins.push_back(static_cast<int32_t>(1000 * i));
@@ -258,7 +258,7 @@ int64_t TokensRead(const std::vector<int32_t>& shared, int32_t length) {
 }
 
 TEST(DecodePlanTest, ALoneSampleSpoilsNoGroup) {
-  // Prompts of 250 pages that all begin with the same 40.
+  // Prompts of 250 pages that all begin with the same 40 pages.
   std::vector<int32_t> groups, alone = {0}, between;
   for (int group = 0; group < 4; ++group) {
     between.push_back(between.empty() ? 0 : 40);
@@ -275,15 +275,15 @@ TEST(DecodePlanTest, ALoneSampleSpoilsNoGroup) {
 }
 
 TEST(DecodePlanTest, WhatAGroupHasInCommonDoesNotDwindle) {
-  // Each shares a little less with the one in front: as much as the first two do, or an eighth
-  // less.
+  // Each sequence shares a little less with the one before it. The group takes sequences that share
+  // at least 7/8 of the pages that the first two share.
   EXPECT_EQ(TokensRead({0, 200, 180, 176, 160, 140}, 5000),
             176 * 16 + 4 * (5000 - 176 * 16) + 140 * 16 + 2 * (5000 - 140 * 16));
   EXPECT_EQ(TokensRead({0, 200, 200, 175, 200, 200}, 5000), 175 * 16 + 6 * (5000 - 175 * 16));
 }
 
 TEST(DecodePlanTest, APlanThatIsPartlyUsedHasRoom) {
-  // Rows that are not used count as groups, or those that are would be divided further.
+  // Unused rows count as groups; otherwise the used rows would be divided further.
   const DecodePlan plan(16, 4096, DecodeSplitFor(16, false), {6});
   std::vector<int32_t> lengths = {4096, 4095}, begins = {0, 300};
   Filled filled(plan, lengths, begins);
@@ -294,7 +294,7 @@ TEST(DecodePlanTest, APlanThatIsPartlyUsedHasRoom) {
 }
 
 TEST(DecodePlanTest, TilesWithTheSamePagesFollowEachOther) {
-  // 13 rows of a sequence, in three tiles of three parts each; the last one's differ in length.
+  // 13 rows of a sequence in three tiles, each with three parts; the last parts differ in length.
   std::vector<int32_t> lengths(13), begins(13, 70);
   for (int i = 0; i < 13; ++i) lengths[i] = 150 + i;
   const DecodePlan plan(13, 4096, {.parts = 1, .least = 64, .most = 64}, {6});
@@ -321,7 +321,7 @@ TEST(DecodePlanTest, BatchInvariantSamplesShareNothing) {
 }
 
 TEST(DecodePlanTest, WhatIsWrittenIsNotCommon) {
-  // One of the rows writes into the page behind its 32nd, which both claim to share.
+  // One row writes to its 33rd page, which both rows claim to share.
   const DecodePlan plan(2, 4096, {.parts = 1, .least = 16}, {2, 1, 16});
   for (const std::vector<int32_t>& lengths : {std::vector<int32_t>{600, 520}, {520, 600}}) {
     Filled filled(plan, lengths, {0, 100}, {0, 33});
@@ -357,7 +357,7 @@ TEST(DecodePlanTest, PlacesDoNotDependOnLengths) {
   EXPECT_EQ(plan.PartialBytes(8, 64), 2 * 49 * 8 * (64 * 2 + 4));
 }
 
-// Query rows times heads that the tiles of a plan compute, by chunk.
+// Number of tiles of each chunk.
 std::map<int, int> TileCounts(const std::vector<int32_t>& words, const Fa2Chunks& chunks) {
   std::map<int, int> counts;
   for (int t = 0; t < chunks.tiles; ++t) ++counts[words[chunks.requests + t]];
@@ -368,7 +368,7 @@ TEST(PrefillPlanTest, ShortAndLongChunksAreApart) {
   const std::vector<PrefillChunk> chunks = {
       {0, 1, 500, 0}, {1, 127, 127, 32}, {128, 128, 200, 64}, {256, 0, 0, 96}, {256, 300, 300, 96}};
   const PrefillPlan plan = PlanPrefill({32, 8, 64}, {true, 132}, chunks, 1000);
-  EXPECT_EQ(plan.hopper_chunks.pieces, 0);  // heads of 64
+  EXPECT_EQ(plan.hopper_chunks.pieces, 0);  // FA3 needs heads of 128
   ASSERT_EQ(plan.short_chunks.chunks, 2);
   ASSERT_EQ(plan.long_chunks.chunks, 2);
   EXPECT_EQ(TileCounts(plan.words, plan.short_chunks), (std::map<int, int>{{0, 1}, {1, 8}}));

@@ -1,5 +1,4 @@
-// Attention of chunks of prompts over a paged cache against the same in fp64, and its promises
-// about bits.
+// Compares prefill attention over a paged cache with fp64, and checks its guarantees about bits.
 
 #include <ATen/ops/cat.h>
 
@@ -27,7 +26,7 @@ class PagedChunkTest : public PagedCacheTest {
     return out;
   }
 
-  // In a batch against fp64, and alone for the same bits.
+  // Compares each chunk of a batch with fp64, and expects the same bits from the chunk alone.
   void Check(const std::vector<ChunkCase>& cases, const PrefillDevice& on) {
     std::vector<PrefillChunk> chunks;
     int32_t rows = 0;
@@ -66,7 +65,8 @@ TEST_P(PagedChunkTest, ChunksAreAsInFp64) {
   }
 }
 
-// A prompt of 1,500 tokens in one chunk and in several, each beside another sequence's.
+// A prompt of 1,500 tokens in one chunk, and in several chunks, each beside another sequence's
+// chunk.
 TEST_P(PagedChunkTest, BatchInvariantChunksHaveTheSameBitsHoweverAPromptIsCut) {
   const int32_t length = 1500, begin = 3 * kTablePages, other = 9 * kTablePages;
   for (const CacheHeads& shape :

@@ -1,4 +1,4 @@
-// Draws on the GPU against rollout/engine/sampler.h on the same logits.
+// Compares draws on the GPU with those of rollout/engine/sampler.h from the same logits.
 
 #include <ATen/ops/zeros.h>
 
@@ -17,8 +17,8 @@
 namespace tritonrl {
 namespace {
 
-// A uniform number this near to the boundary of two tokens may give either: sums of weights are
-// rounded in another order.
+// A uniform number this near to the boundary of two tokens may give either of them, because sums of
+// weights are rounded in another order.
 constexpr double kRounding = 2e-6;
 
 struct Logits {
@@ -32,7 +32,8 @@ std::vector<float> NormalLogits(int64_t vocab, double scale, uint64_t seed) {
   return {data, data + vocab};
 }
 
-// What each way through the kernel meets: few likely tokens, many, equal ones, a small vocabulary.
+// Logits for each path through the kernels: few likely tokens, many, equal ones, a small
+// vocabulary.
 std::vector<Logits> TestedLogits() {
   const int64_t vocab = 151936;
   std::vector<Logits> all = {{"peaked", NormalLogits(vocab, 3.0, 1)},
@@ -111,7 +112,7 @@ class GpuSamplerTest : public DeviceTest {
   }
 };
 
-// The CPU's tokens for numbers around `uniform`.
+// The CPU's tokens for numbers just below and just above `uniform`.
 std::set<int32_t> NearTokens(const Logits& logits, const SamplingSettings& settings, double uniform,
                              Sampler* sampler) {
   std::set<int32_t> tokens;
@@ -179,7 +180,7 @@ TEST_P(GpuSamplerTest, FlagsLogitsThatAreNotFinite) {
   rows[0][4095] = std::nanf("");
   rows[1][0] = std::numeric_limits<float>::infinity();
   rows[2][700] = -std::numeric_limits<float>::infinity();
-  rows[3][1] = 3e38f;  // finite, so the only token
+  rows[3][1] = 3e38f;  // finite and so large that no other token has a weight
   std::vector<SamplingRow> draws;
   const std::vector<SamplingSettings> all_settings = {{}, {.top_k = 5}, {.temperature = 0}};
   for (const SamplingSettings& settings : all_settings) {
@@ -189,7 +190,7 @@ TEST_P(GpuSamplerTest, FlagsLogitsThatAreNotFinite) {
       draws.back().slot = static_cast<int32_t>(draws.size()) - 1;
     }
   }
-  draws.push_back({.logits_row = -1, .slot = 15});  // not used
+  draws.push_back({.logits_row = -1, .slot = 15});  // no draw
   at::Tensor last = at::zeros({17}, at::TensorOptions(device()).dtype(at::kInt)).fill_(-5);
   const std::vector<DrawnToken> drawn = Run(Put(rows), draws, &last);
   const at::Tensor tokens = last.cpu();

@@ -1,4 +1,4 @@
-// What lies between products and attention in a step of generation.
+// The kernels of a generation step between GEMMs and attention.
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -15,7 +15,7 @@ namespace {
 
 class StepKernelsTest : public DeviceTest {};
 
-// The learner's kernel on the same rows.
+// QK-norm and RoPE of the same rows by the learner's kernel.
 at::Tensor NormedAndTurned(const QkvToCache& at, const at::Tensor& qkv,
                            const at::Tensor& positions) {
   const int64_t heads = at.shape.query_heads + at.shape.key_heads;

@@ -1,4 +1,4 @@
-// What a step's launches would read, looked up in host memory as they do on the GPU.
+// Packs steps and looks up, in CPU memory, the words that the step's launches read on the GPU.
 #include "rollout/cuda/step_packer.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class StepPackerTest : public testing::Test {
                  .device = {.hopper = false, .multiprocessors = 8}}),
         memory_(tables_.words(), -5) {}
 
-  // Packs the step and does what is done before its launches.
+  // Packs the step, copies its block and applies its updates, as the runner does before launches.
   PackedStep Apply(const ModelStep& step) {
     std::vector<int32_t> block(tables_.block_words(), -7);
     const PackedStep packed = tables_.Pack(step, block.data());
@@ -37,7 +37,7 @@ class StepPackerTest : public testing::Test {
   const SamplingRow& Draw(const PackedStep& packed, int i) const {
     return reinterpret_cast<const SamplingRow*>(At(packed.draws))[i];
   }
-  // Of a row that decodes.
+  // The input token of a decode row.
   int32_t Token(const PackedStep& packed, int row) const {
     return At(tables_.last_tokens())[At(packed.slots)[row]];
   }
@@ -138,11 +138,11 @@ TEST_F(StepPackerTest, ATokenThatIsNotKnownIsInItsSlot) {
   Apply(step);
   step.slices = {{.slot = 3, .first = 3, .count = 1, .pages = pages, .draws = 1}};
   step.draws.resize(1);
-  memory_.at(tables_.last_tokens() + 3) = 77;  // what the GPU drew
+  memory_.at(tables_.last_tokens() + 3) = 77;  // as if the GPU drew it
   ExpectRow(Apply(step), 0, 77, 3, 4);
 }
 
-// A step of 64 samples that have 64 pages in common: tiles of its attention.
+// Number of decode attention tiles of a step of 64 samples that have 64 pages in common.
 int TilesOfSamplesOfAPrompt(bool batch_invariant) {
   const SamplingSettings sampling;
   StepPacker tables({.slots = 64,

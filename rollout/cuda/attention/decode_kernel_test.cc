@@ -1,6 +1,6 @@
-// The kernel of attention of one token, thread by thread on a CPU: which pages it reads, which
-// elements its fragments hold, what it writes. What the instructions really do, and how fast, is up
-// to device_test and kernel_bench on a GPU.
+// Runs the decode attention kernel thread by thread on a CPU and checks the pages that it reads,
+// the elements of its fragments and its results. device_test and kernel_bench check the
+// instructions themselves and their speed on a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,11 +29,12 @@ struct Sizes {
 
 struct Row {
   int32_t length;
-  bool draft_token = false;  // one token behind the row in front, of the same sequence
-  int32_t shared = 0;        // pages that are those of the row in front
+  bool draft_token = false;  // of the previous row's sequence, one token longer
+  int32_t shared = 0;        // first pages that are those of the previous row
 };
 
-// A cache in which only what lengths say is written; everything else is no number.
+// Rows over a cache in which only the positions within the rows' lengths are written; all others
+// are NaN.
 template <typename Cached, int kDim>
 class DecodeCase {
  public:
@@ -77,7 +78,7 @@ class DecodeCase {
       queries_.push_back(__float2bfloat16_rn(3 * normal(random)));
     }
     words_.resize(plan_.words() + 4);
-    // As on the GPU, at a multiple of 16 bytes.
+    // The plan must be at a multiple of 16 bytes, as on the GPU.
     while (reinterpret_cast<uintptr_t>(words()) % 16 != 0) ++offset_;
     plan_.Fill(lengths, begins_, shared, words());
   }
@@ -122,7 +123,7 @@ class DecodeCase {
     EXPECT_EQ(std::count(arrived_.begin(), arrived_.end(), 0), arrived_.size());
   }
 
-  // Every row against the same in fp64.
+  // Compares each row with attention in fp64.
   void Check() const {
     for (size_t row = 0; row < rows_.size(); ++row) {
       for (int head = 0; head < sizes_.query_heads; ++head) {
@@ -139,11 +140,12 @@ class DecodeCase {
     }
   }
   const std::vector<__nv_bfloat16>& out() const { return out_; }
-  // A number of the plan that DecodeCase made.
+  // Number of the plan's used tiles.
   int tiles() const { return *plan_.At(words()).used_tiles; }
 
  private:
-  // That are read: of whole pages all, and of tile_rows_ rows of a sequence the last one's.
+  // Number of positions that the tiles read: those of each tile's last row, with whole_pages
+  // rounded up to pages.
   int64_t Positions(bool whole_pages) const {
     const DecodeArrays arrays = plan_.At(words());
     int64_t positions = 0;
@@ -162,12 +164,12 @@ class DecodeCase {
 
   CUtensorMap BoxesOf(const std::vector<Cached>& pool) const {
     CUtensorMap map = {decode::PageFormat<Cached, kDim>::Boxes(pool.data(), sizes_.key_heads)};
-    map.sizes[1] = kPages * kPageTokens;  // what is behind them counts as outside
+    map.sizes[1] = kPages * kPageTokens;  // positions after the pool count as outside
     return map;
   }
 
-  // What is read before earlier kernels are done lies in no page that this step writes: that of a
-  // row's last token.
+  // Copies that do not wait for earlier kernels must read no page that this step writes, which is
+  // the page of a row's last token.
   void CheckEarlyCopies(const std::vector<const void*>& copies) const {
     const int64_t page_elements = int64_t{kPageTokens} * sizes_.key_heads * kDim;
     for (const void* from : copies) {
@@ -255,8 +257,8 @@ TEST(DecodeKernelTest, HeadsOf64) { CheckAll<__nv_bfloat16, 64, 6>(); }
 TEST(DecodeKernelTest, EightBitHeadsOf128) { CheckAll<__nv_fp8_e4m3, 128, 6>(); }
 TEST(DecodeKernelTest, EightBitHeadsOf64) { CheckAll<__nv_fp8_e4m3, 64, 12>(); }
 
-// Draft tokens of sequences whose last tokens lie in one page, in two, or begin one; groups that
-// are too large for a tile; a group of which only some rows have another part.
+// Draft tokens of sequences whose last tokens are in one page, are in two pages, or begin a page;
+// groups that are too large for a tile; a group in which only some rows have another part.
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 void CheckDraftTokens(const Sizes& sizes, const DecodeSplit& split) {
   SCOPED_TRACE(testing::Message() << sizes.query_heads << " heads for " << sizes.key_heads
@@ -289,8 +291,8 @@ TEST(DecodeKernelTest, DraftTokensByThreads) {
   CheckDraftTokens<__nv_fp8_e4m3, 64, 12, false>({8, 1}, {.least = 16});
 }
 
-// Samples of a prompt of 17 pages, some with draft tokens; a group that has a page less in common;
-// rows of others in front and behind; rows with too little in common.
+// Samples of a prompt of 17 pages, one with draft tokens; a sample that has a page less in common;
+// rows of other sequences before and after; rows with too few pages in common.
 TEST(DecodeKernelTest, WhatRowsHaveInCommonIsReadOnce) {
   const std::vector<Row> rows = {{20},
                                  {290},
@@ -317,7 +319,7 @@ TEST(DecodeKernelTest, WhatRowsHaveInCommonIsReadOnce) {
   }
 }
 
-// More pages of a warp than it asks for at a time.
+// Each warp has more pages of the row than its ring holds.
 TEST(DecodeKernelTest, ALongRow) {
   DecodeCase<__nv_bfloat16, 64> one({2, 1}, {{320}, {3}, {16}}, DecodeSplit());
   one.Run<4, false>(1);
