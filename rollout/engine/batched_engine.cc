@@ -148,7 +148,7 @@ void BatchedEngine::Run() {
   while (TakeWork()) {
     const absl::Time start = absl::Now();
     const absl::Status status = pause_next_ ? Pause() : core_.Step();
-    // The wait for a weight update does not count, and Pause publishes what it collects.
+    // The wait for a weight update does not count as work, and Pause publishes its own results.
     const double seconds = pause_next_ ? 0 : absl::ToDoubleSeconds(absl::Now() - start);
     core_.RecordStepTime(seconds);
     Publish(seconds);

@@ -78,7 +78,8 @@ absl::StatusOr<std::unique_ptr<TransformerRunner>> TransformerRunner::Create(
     transformer_options.ranks = context.ranks;
     transformer = std::make_unique<Transformer>(model, std::move(weights), transformer_options);
   });
-  // LibTorch's CPU allocator has no exception type of its own for lack of memory.
+  // LibTorch's CPU allocator has no exception type of its own for lack of memory: it arrives as
+  // Internal.
   if (absl::IsInternal(made)) {
     return absl::ResourceExhaustedError(absl::StrCat(made.message(), "; ", kLessMemory));
   }

@@ -167,7 +167,7 @@ TEST(PrefixCache, RandomSequencesNeverGetAnotherOnesPages) {
     constexpr int kPage = 2;
     BlockPool pool(40);
     PrefixCache cache(kPage, &pool);
-    std::map<int32_t, Tokens> content;  // by page: all tokens up to its end
+    std::map<int32_t, Tokens> content;  // of each page: all tokens up to its end
     std::vector<Sequence> running;
     for (int operation = 0; operation < 2000; ++operation) {
       if (random.Below(200) == 0) {
