@@ -10,9 +10,10 @@ namespace tritonrl {
 
 namespace {
 
-// One value for each task and metric: how a task's samples become numbers in [0, 1] or a speedup.
 using Indicator = std::function<bool(const SampleScore&)>;
+// Reduces an indicator over a task's samples to a number in [0, 1].
 using PerTask = std::function<double(const std::vector<SampleScore>&, const Indicator&)>;
+// Reduces the speedups of a task's samples to one speedup.
 using PerTaskSpeedup = std::function<double(const std::vector<SampleScore>&)>;
 
 Metrics Average(const std::map<std::string, std::vector<SampleScore>>& scores, const PerTask& rate,
@@ -39,13 +40,13 @@ Metrics Average(const std::map<std::string, std::vector<SampleScore>>& scores, c
   return m;
 }
 
-// The expected maximum of k values drawn without replacement: the i-th smallest of n (from 0) is
-// the maximum of C(i, k-1) of the C(n, k) subsets.
+// The expected maximum of k values drawn without replacement from `values`. The i-th smallest value
+// (i from 0) is the maximum of C(i, k-1) of the C(n, k) subsets.
 double ExpectedMaximum(std::vector<double> values, int k) {
   std::sort(values.begin(), values.end());
   const int n = static_cast<int>(values.size());
   double expected = 0.0;
-  // chance = C(i, k-1) / C(n, k), from the largest down: at i = n-1 it is k / n.
+  // chance = C(i, k-1) / C(n, k), computed from i = n-1, where it is k / n, downwards.
   double chance = static_cast<double>(k) / n;
   for (int i = n - 1; i >= k - 1; --i) {
     expected += chance * values[i];
@@ -125,7 +126,7 @@ absl::StatusOr<Metrics> MetricsBuilder::PassAtK(int k) const {
 
 double PassAtKEstimate(int n, int c, int k) {
   if (n - c < k) return 1.0;
-  // C(n-c, k) / C(n, k) = prod over i in (n-c, n] of (1 - k / i), which does not overflow.
+  // C(n-c, k) / C(n, k) = prod over i in (n-c, n] of (1 - k / i). The product does not overflow.
   double none = 1.0;
   for (int i = n - c + 1; i <= n; ++i) none *= 1.0 - static_cast<double>(k) / i;
   return 1.0 - none;

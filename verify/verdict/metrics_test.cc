@@ -7,8 +7,8 @@
 namespace tritonrl {
 namespace {
 
-// Layers up to `reached` pass; 0 none, 1 syntax, 2 functionality, 3 compiled, 4 correct with a
-// speedup.
+// A verdict whose first `reached` layers pass and whose next layer fails: 1 syntax,
+// 2 functionality, 3 compiled, 4 correct with a speedup.
 Verdict Make(const std::string& task, int reached, double speedup = 0) {
   Verdict v;
   v.set_task_id(task);
@@ -54,7 +54,7 @@ TEST(RewardTest, FollowsThePaper) {
 }
 
 TEST(RewardTest, SpeedupNeedsCorrect) {
-  // A wrong candidate whose time was taken all the same earns nothing for it.
+  // The speedup of an incorrect candidate gives no reward, even if it was measured.
   Verdict v = Make("t", 3);
   v.mutable_speedup()->set_speedup(5);
   EXPECT_DOUBLE_EQ(ComputeRewards(v)->speedup, 0);
@@ -93,7 +93,7 @@ TEST(MetricsTest, FastNeedsTheLowerEndOfAMeasuredInterval) {
     return v;
   };
   MetricsBuilder builder;
-  builder.Add(measured("a", 0.99, 1.05));  // may be no faster
+  builder.Add(measured("a", 0.99, 1.05));  // the interval contains 1
   builder.Add(measured("b", 1.01, 1.05));
   builder.Add(measured("c", 1.9, 2.1));
   builder.Add(measured("d", 2.05, 2.1));
@@ -101,18 +101,18 @@ TEST(MetricsTest, FastNeedsTheLowerEndOfAMeasuredInterval) {
   EXPECT_DOUBLE_EQ(m.fast_1, 0.75);
   EXPECT_DOUBLE_EQ(m.fast_2, 0.25);
   EXPECT_NEAR(m.mean_speedup, (1.05 + 1.05 + 2.1 + 2.1) / 4, 1e-12);
-  // A modelled speedup has no interval and counts itself.
+  // A modelled speedup has no interval; its own value is used.
   EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 4, 1.3)), 1.3);
   EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 3, 1.3)), 0);
 }
 
 TEST(MetricsTest, MaximumOverSamplesThenMeanOverTasks) {
   MetricsBuilder builder;
-  builder.Add(Make("a", 1));  // functionally invalid
+  builder.Add(Make("a", 1));  // fails functionality
   builder.Add(Make("a", 4, 2.5));
-  builder.Add(Make("b", 3));  // compiles, wrong
+  builder.Add(Make("b", 3));  // compiles, but is incorrect
   builder.Add(Make("b", 2));
-  builder.Add(Make("c", 4, 1.0));  // not faster than 1
+  builder.Add(Make("c", 4, 1.0));  // correct, but not above 1
   builder.Add(Make("c", 4, 0.5));
   builder.Add(Make("d", 0));
   const Metrics m = builder.MaxOverSamples();
@@ -170,7 +170,7 @@ TEST(MetricsTest, ExpectedSpeedupIsTheMeanOverAllSubsets) {
   const auto m = builder.PassAtK(3);
   ASSERT_TRUE(m.ok()) << m.status();
   EXPECT_NEAR(m->mean_speedup, sum / subsets, 1e-12);
-  EXPECT_NEAR(m->fast_2, 0.6, 1e-12);  // 1 of 5 good: k / n
+  EXPECT_NEAR(m->fast_2, 0.6, 1e-12);  // one of n = 5 samples is above 2: k / n
   const auto all_five = builder.PassAtK(5);
   EXPECT_NEAR(all_five->mean_speedup, 3.0, 1e-12);
   EXPECT_NEAR(builder.PassAtK(1)->mean_speedup, 6.0 / 5, 1e-12);

@@ -20,7 +20,7 @@ bool Reached(const Verdict& verdict, Layer layer) {
   return ResultOf(verdict, layer).reason() != Outcome::UNSPECIFIED;
 }
 
-// The first layer that the candidate failed; LAYER_NONE when it is correct.
+// The first layer that the candidate failed; LAYER_NONE if it is correct.
 Layer FailedLayer(const Verdict& verdict) {
   for (const Layer layer : {LAYER_SYNTAX, LAYER_FUNCTIONALITY, LAYER_COMPILED, LAYER_CORRECT}) {
     if (!Passed(verdict, layer)) return layer;
@@ -28,7 +28,7 @@ Layer FailedLayer(const Verdict& verdict) {
   return ResultOf(verdict, LAYER_JUDGE).reason() == Outcome::CHEATING ? LAYER_JUDGE : LAYER_NONE;
 }
 
-// The sentence of the first piece of evidence, or the reason's name.
+// The text of the first evidence that has one, or the reason's name.
 std::string SentenceOf(const LayerResult& result) {
   for (const Evidence& evidence : result.evidence()) {
     if (evidence.text().empty()) continue;

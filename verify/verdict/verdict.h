@@ -1,5 +1,5 @@
-// Questions that rewards, metrics and reports ask of a Verdict, in the paper's words, and its JSON
-// form.
+// Functions on a Verdict: its layers, the paper's predicates (syntax, valid, compiled, correct) and
+// its JSON form.
 #ifndef TRITONRL_VERIFY_VERDICT_VERDICT_H_
 #define TRITONRL_VERIFY_VERDICT_VERDICT_H_
 
@@ -12,23 +12,23 @@
 
 namespace tritonrl {
 
-// The layer's result; an empty one with the reason UNSPECIFIED when it was not reached.
+// Returns the layer's result, or an empty result with reason UNSPECIFIED if it was not reached.
 const LayerResult& ResultOf(const Verdict& verdict, Layer layer);
 
-// Adds the layer's result, or finds it.
+// Returns the layer's result; adds an empty one if there is none.
 LayerResult* MutableResult(Layer layer, Verdict* verdict);
 
-// Adds a piece of evidence to a layer's result.
+// Adds evidence with this rule and text to a layer's result.
 Evidence* AddEvidence(LayerResult* result, const std::string& rule, const std::string& text);
 
-// syntax(o): a program with a Triton kernel and a model class.
+// syntax(o): the program parses and has a Triton kernel and a class ModelNew.
 bool IsSyntaxOk(const Verdict& verdict);
 
-// valid(o) = syntax(o) * func(o): linter passed, nothing seen at run time that contradicts it, and
-// the judge, if there is one and it was reached, agreed.
+// valid(o) = syntax(o) * func(o): the linter and the run-time audit passed, and the judge did not
+// object, if it was asked.
 bool IsValid(const Verdict& verdict);
 
-// compiled(o), which needs valid(o): layers are walked in order.
+// compiled(o); implies valid(o), because layers are walked in order.
 bool IsCompiled(const Verdict& verdict);
 
 // correct(g, o) * valid(o).
@@ -36,29 +36,29 @@ bool IsCorrect(const Verdict& verdict);
 
 // speedup(g, o) = time(reference) / time(candidate), not clipped; 0 unless IsCorrect.
 double SpeedupOf(const Verdict& verdict);
-// The lower end of its interval; of a modelled speedup, which has none, the speedup itself.
+// The lower end of the speedup's interval; a modelled speedup, which has no interval, itself.
 double SpeedupLowOf(const Verdict& verdict);
 
-// True when there is no verdict, as the infrastructure or the task's reference failed. Such
-// samples are left out of groups and metrics and counted apart.
+// True if there is no verdict because the infrastructure or the task's reference failed. Such
+// samples are left out of groups and metrics and counted separately.
 bool IsInfraError(const Verdict& verdict);
 
 // "syntax", "functionality", "compiled", "correct", "judge", "speedup" or "none".
 std::string LayerName(Layer layer);
 
-// Fills outcome, failed_layer, valid, compiled and correct from the layers' results; an outcome
-// that says that there is no verdict stays. The verifier calls it once.
+// Sets outcome, failed_layer, valid, compiled and correct from the layers' results. Changes nothing
+// if the outcome is an infrastructure error. The verifier calls it once per verdict.
 void Summarize(Verdict* verdict);
 
-// The one JSON form of a verdict, for journals, sample records, batches and --json: a line without
-// a line break, names as in verdict.proto, unset fields left out. Bytes that are not UTF-8 become
+// The JSON form of a verdict in journals, sample records, batches and --json: one line without a
+// line break, with the names of verdict.proto and without unset fields. Invalid UTF-8 becomes
 // U+FFFD.
 std::string VerdictToJson(Verdict verdict);
 
-// InvalidArgument for anything else, also for a field that verdict.proto does not have.
+// Parses VerdictToJson's form. InvalidArgument for other text, e.g. with an unknown field.
 absl::StatusOr<Verdict> VerdictFromJson(absl::string_view json);
 
-// Sets verdict->worker().
+// Sets verdict->worker() from the worker's measurements in `result`.
 void SetWorkerStats(const ExecResult& result, Verdict* verdict);
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// Verdicts by content hash, in memory and in a journal that outlives the process.
+// A cache of verdicts by content hash, in memory and in a journal that later processes replay.
 #ifndef TRITONRL_VERIFY_VERDICT_VERDICT_CACHE_H_
 #define TRITONRL_VERIFY_VERDICT_VERDICT_CACHE_H_
 
@@ -16,20 +16,22 @@
 
 namespace tritonrl {
 
+// Thread-safe.
 class VerdictCache {
  public:
-  // `path` is a JSONL file, one verdict a line; "" keeps verdicts in memory only.
+  // `path` is a JSONL file with one verdict per line; "" keeps verdicts in memory only.
   explicit VerdictCache(std::string path) : path_(std::move(path)) {}
 
-  // Reads the journal if it exists. DataLoss names the file and the line that is not a verdict.
-  // Returns the number of verdicts read. Call it before Add.
+  // Reads the journal if it exists, and returns the number of verdicts read. DataLoss names the
+  // file and the line that is no verdict of this version. Must be called before Add.
   absl::StatusOr<int64_t> Open();
 
-  // The verdict for a content hash, without key and with from_cache set.
+  // Returns the verdict for a content hash, without key and with from_cache set.
   std::optional<Verdict> Find(const std::string& content_hash) const;
 
-  // Remembers a verdict under its content_hash and appends it to the journal. A verdict that is
-  // already known is not written again. Verdicts with an infrastructure error must not be added.
+  // Stores a verdict under its content_hash and appends it to the journal; does nothing if the hash
+  // is already stored. Verdicts with an infrastructure error must not be added. Errors are those of
+  // the journal.
   absl::Status Add(const Verdict& verdict);
 
  private:
