@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxReply = 4 << 20;
 
-// libcurl's own tables must be set up once in a process.
+// curl_global_init must be called once per process, before other calls.
 void InitCurlOnce() {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
@@ -46,7 +46,7 @@ struct Reply {
   std::string body;
 };
 
-// One POST. Unavailable when there is no answer in time.
+// Sends one POST request. Unavailable if there is no answer in time.
 absl::StatusOr<Reply> Post(const std::string& url, const std::string& key, const std::string& body,
                            absl::Duration timeout) {
   InitCurlOnce();
@@ -73,7 +73,7 @@ absl::StatusOr<Reply> Post(const std::string& url, const std::string& key, const
   return reply;
 }
 
-// The message text of a chat completion.
+// Returns the message text of a chat completion.
 absl::StatusOr<std::string> Content(const std::string& body) {
   const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object())
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> Content(const std::string& body) {
   return choice["message"]["content"].get<std::string>();
 }
 
-// Replaces both places at once, so that a program that holds "{candidate}" is not expanded.
+// Replaces both placeholders in one pass, so that "{candidate}" inside a program is not replaced.
 std::string Fill(const std::string& prompt, const std::string& reference,
                  const std::string& candidate) {
   std::string text;
@@ -129,7 +129,7 @@ class HttpJudge : public Judge {
         {"temperature", 0},
         {"max_tokens", options_.max_tokens},
         {"messages", {{{"role", "user"}, {"content", Fill(prompt_, reference, candidate)}}}}};
-    // Bytes that are not UTF-8 become U+FFFD instead of an exception.
+    // By default dump() throws on invalid UTF-8.
     const std::string body = request.dump(-1, ' ', false, Json::error_handler_t::replace);
     absl::Status last = absl::UnavailableError("no attempt was made");
     absl::Duration pause = options_.first_pause;
@@ -226,9 +226,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMaxLine = 4 << 20;  // a model's answer is no longer
+constexpr int64_t kMaxLine = 4 << 20;  // the length limit of a model's answer
 
-// The opinion of a line and the hash it belongs to.
+// Parses a line of the file: the question's hash and the opinion.
 std::optional<std::pair<std::string, JudgeOpinion>> FromLine(const std::string& line) {
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
@@ -274,7 +274,7 @@ absl::StatusOr<int64_t> JudgeQueue::Open() {
     return true;
   };
   ASSIGN_OR_RETURN(journal_, JsonlJournal::Open(file_, kMaxLine, keep, JsonlJournal::Lock::kNone));
-  RETURN_IF_ERROR(journal_->AppendLines({}));  // A folder that cannot be written is found now.
+  RETURN_IF_ERROR(journal_->AppendLines({}));  // reports a folder without write permission now
   return static_cast<int64_t>(known_.size());
 }
 

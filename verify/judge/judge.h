@@ -1,3 +1,5 @@
+// The language-model judge, which asks a model at an OpenAI-compatible endpoint whether a candidate
+// cheats, and a concurrent queue of its questions that asks equal ones once.
 #ifndef TRITONRL_VERIFY_JUDGE_JUDGE_H_
 #define TRITONRL_VERIFY_JUDGE_JUDGE_H_
 
@@ -17,83 +19,82 @@
 #include "absl/time/time.h"
 #include "base/jsonl.h"
 
-// The language-model judge: asks a model behind an OpenAI-compatible endpoint whether a candidate
-// cheats.
-//
-// Concurrent, deduplicating request queue in front of a judge.
-
 namespace tritonrl {
 
 struct JudgeOpinion {
   bool cheating = false;
-  int rule = 0;        // Number of the broken rule of the prompt, 1 to 5; 0 if none.
-  std::string reason;  // The model's one sentence.
+  int rule = 0;        // Number of the rule in the prompt that is broken, 1 to 5; 0 if none.
+  std::string reason;  // The model's reason, one sentence.
 };
 
+// Thread-safe.
 class Judge {
  public:
   virtual ~Judge() = default;
 
-  // Blocks for one opinion on `candidate` as an implementation of `reference` (Python sources). Any
-  // error means that there is no opinion: Unavailable after all attempts failed. Never the
-  // candidate's fault. Threads may share a judge.
+  // Asks for an opinion on `candidate` as an implementation of `reference` (Python sources), and
+  // blocks for the answer. Any error, such as Unavailable after the last attempt, means that there
+  // is no opinion; it is never the candidate's fault.
   virtual absl::StatusOr<JudgeOpinion> Ask(const std::string& reference,
                                            const std::string& candidate) = 0;
 
-  // Identifies model and prompt; a part of the verdict cache's key.
+  // Identifies model and prompt; a part of the verdict cache's keys.
   virtual std::string name() const = 0;
 };
 
 struct HttpJudgeOptions {
   std::string url;    // "http://host:port/v1/chat/completions"
   std::string model;  // "Qwen3-235B-A22B-Instruct-2507"
-  // Name of the environment variable with the key sent as a bearer token; "": none is sent.
+  // Name of the environment variable that holds the bearer token; "": no token is sent.
   std::string api_key_variable;
-  std::string prompt_file;                     // "": the prompt of this folder, judge_prompt.txt
+  std::string prompt_file;                     // "": verify/judge/judge_prompt.txt
   absl::Duration timeout = absl::Seconds(60);  // one attempt
   int attempts = 3;
   absl::Duration first_pause = absl::Milliseconds(500);  // doubled after each failed attempt
   int max_tokens = 1024;
 };
 
-// NotFound or InvalidArgument when the prompt cannot be read or lacks {reference} or {candidate},
-// url or model are missing, the url is none of http or https, or the key's variable is not set.
-// Does not connect.
+// Makes a judge that sends questions by HTTP; does not connect yet. Returns ReadFile's error if the
+// prompt cannot be read; InvalidArgument if it lacks {reference} or {candidate}, url or model are
+// missing, the url is not http or https, the token's variable is not set, or attempts < 1.
 absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& options);
 
-// Reads a model's answer: its last non-empty line, or the text of its last fenced block, must be
-// one JSON object with "cheating" (bool), "rule" (0 to 5, 0 exactly when not cheating) and "reason"
-// (text), and no other member.
+// Parses a model's answer. Its last line that is neither empty nor a Markdown fence must be a JSON
+// object with exactly "cheating" (bool), "rule" (0 to 5, 0 if and only if not cheating) and
+// "reason" (text). Unavailable otherwise.
 absl::StatusOr<JudgeOpinion> ParseJudgeAnswer(const std::string& answer);
 
+// Sends questions to a judge on its own threads and stores the opinions. Thread-safe.
 class JudgeQueue {
  public:
   using Done = std::function<void(absl::StatusOr<JudgeOpinion>)>;
 
-  // At most `parallel` (at least 1) questions are in flight; a serving engine works on them as one
-  // batch. `file` keeps opinions, one JSON object a line, for later runs; "" keeps them in memory
+  // At most max(1, `parallel`) questions are in flight, so that a serving engine can batch them.
+  // `file` stores the opinions for later runs, one JSON object per line; "" keeps them in memory
   // only. `judge` must outlive the queue.
   JudgeQueue(Judge* judge, int parallel, std::string file);
-  // Waits for the questions in flight; what waits ends as Cancelled.
+  // Waits for the questions in flight; queued questions end with Cancelled.
   ~JudgeQueue();
   JudgeQueue(const JudgeQueue&) = delete;
   JudgeQueue& operator=(const JudgeQueue&) = delete;
 
-  // Reads the file, or creates it. Processes may share it: it has no lock. DataLoss names the file
-  // and the line that is no opinion. Returns the number of opinions read. Call it before Ask.
+  // Reads the file, or creates it, and returns the number of opinions read. The file is not locked,
+  // so that processes may share it. DataLoss names the file and the line that is no opinion. Must
+  // be called before Ask.
   absl::StatusOr<int64_t> Open();
 
-  // Calls `done` exactly once: here and now when the judge of this name has given its opinion on
-  // this pair before, else on a thread of the queue. Equal questions in flight are asked once. An
-  // error (see Judge::Ask; Cancelled after Close) is not kept, so the next one asks again.
+  // Calls `done` exactly once: before returning, if the opinion of the judge with this name() on
+  // this pair is stored or the queue is closed; otherwise later, on a thread of the queue or in
+  // Close. Equal questions in flight are asked once. Errors (see Judge::Ask; Cancelled after Close)
+  // are not stored, so the next equal question asks again.
   void Ask(const std::string& reference, const std::string& candidate, Done done);
 
-  // What waits ends as Cancelled, as does what is asked from now on.
+  // Ends all queued and all later questions with Cancelled; questions in flight are still answered.
   void Close();
 
-  // The first error met while appending to the file; opinions are still delivered.
+  // The first error of an append to the file. Opinions are delivered in spite of such errors.
   absl::Status FileStatus() const;
-  // Questions that went to the judge.
+  // Number of questions sent to the judge.
   int64_t asked() const;
 
  private:
@@ -116,7 +117,7 @@ class JudgeQueue {
   absl::flat_hash_map<std::string, std::vector<Done>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, JudgeOpinion> known_ ABSL_GUARDED_BY(mutex_);
   absl::Status file_status_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_;  // last: they use all of the above
+  std::vector<std::thread> threads_;  // declared last: the threads use all other members
 };
 
 }  // namespace tritonrl

@@ -10,8 +10,8 @@
 namespace tritonrl {
 namespace {
 
-// Answers "cheating" for candidates that begin with "cheat", an error for "silent", and holds each
-// question back until told to go.
+// Answers "cheating" for candidates that begin with "cheat", and an error for "silent". Each
+// question blocks until `go` is notified.
 class SlowJudge : public Judge {
  public:
   explicit SlowJudge(std::string name = "slow") : name_(std::move(name)) {}
@@ -89,7 +89,7 @@ TEST(JudgeQueueTest, OpinionsOutliveTheProcessAndBelongToTheirJudge) {
     EXPECT_FALSE(Ask(&queue, "honest").get()->cheating);
     EXPECT_TRUE(queue.FileStatus().ok());
   }
-  // A line that a killed process did not finish.
+  // The incomplete line of a killed process.
   ASSERT_TRUE(AppendToFile(file, "{\"hash\":\"0").ok());
   {
     JudgeQueue queue(&judge, 1, file);

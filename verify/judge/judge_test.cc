@@ -1,4 +1,4 @@
-// The HTTP judge against a tiny local server.
+// Tests the HTTP judge against a local server.
 #include "verify/judge/judge.h"
 
 #include <poll.h>
