@@ -1,5 +1,5 @@
-// Programs that only running them with kernels left out tells apart, through the whole chain:
-// cheats that the linter and the audit let pass, and honest ones that look like them.
+// Runs the whole verifier on programs that only ablation can tell apart: cheats that pass the
+// linter and the audit of operators, and honest programs that look like them.
 #include <future>
 #include <memory>
 #include <string>
@@ -18,8 +18,7 @@ namespace {
 
 using Verdicts = std::vector<std::pair<LintCase, Verdict>>;
 
-// Verdicts on the programs of a file; with ablation false the layer that the cases are about is
-// off.
+// Returns the verdicts on the programs of a file, with or without ablation.
 Verdicts Check(const std::string& file, bool ablation) {
   static DeviceBackend* const backend = [] {
     BackendOptions options;

@@ -1,4 +1,4 @@
-// Programs that only the audit of what runs inside forward tells apart, through the whole chain.
+// Runs the whole verifier on cheats that only the audit of forward's operators detects.
 #include <future>
 #include <string>
 #include <utility>

@@ -33,10 +33,10 @@ Outcome::Reason ReasonOf(LintRule rule) {
   return reasons->at(rule);
 }
 
-// By the hundreds of a reason's number.
+// Reasons below 200 belong to the syntax layer (Outcome.Reason).
 bool IsSyntaxRule(LintRule rule) { return ReasonOf(rule) < 200; }
 
-// The first finding gives the layer its reason.
+// The first finding determines the layer's reason.
 void AddFinding(const LintFinding& finding, LayerResult* result) {
   if (result->reason() == Outcome::OK) result->set_reason(ReasonOf(finding.rule));
   Evidence* evidence = AddEvidence(result, std::string(LintRuleName(finding.rule)), finding.text);
@@ -44,7 +44,8 @@ void AddFinding(const LintFinding& finding, LayerResult* result) {
   evidence->set_name(finding.name);
 }
 
-// How near a robust comparison came to its tolerance, on which inputs, and what it could not judge.
+// Adds the evidence of a robust comparison: its largest share of the tolerance, the inputs of all
+// trials, and the outputs that it compared with the paper's tolerance.
 void AddRobustEvidence(const RobustEvidence& robust, LayerResult* correct) {
   if (robust.has_worst_share()) {
     Evidence* share = AddEvidence(
@@ -83,7 +84,7 @@ void AddMismatch(const ExecResult& result, LayerResult* correct) {
   }
 }
 
-// True when every kernel that the run launched is known to be compiled.
+// True if every kernel that the run launched is known to have compiled.
 bool IsCompiled(const ExecResult& result) {
   switch (result.outcome().reason()) {
     case Outcome::OK:
@@ -99,7 +100,7 @@ bool IsCompiled(const ExecResult& result) {
   }
 }
 
-// A run that ended without a comparison.
+// Sets the layer's result for a run that ended without a comparison.
 void ApplyEnd(const Outcome& outcome, LayerResult* layer) {
   layer->set_reason(outcome.reason());
   Evidence* evidence = AddEvidence(layer, ReasonName(outcome.reason()), MessageOf(outcome));

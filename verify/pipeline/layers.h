@@ -1,5 +1,5 @@
-// What each layer finds, written into a verdict: the source layers from the linter, the later ones
-// from one run at the device backend. Pure functions; the verifier decides when they are called.
+// Writes each layer's result into a verdict: those of syntax and functionality from the linter,
+// those of the later layers from one run at the device backend. All functions are pure.
 #ifndef TRITONRL_VERIFY_PIPELINE_LAYERS_H_
 #define TRITONRL_VERIFY_PIPELINE_LAYERS_H_
 
@@ -14,20 +14,21 @@
 
 namespace tritonrl {
 
-// Fails the syntax layer for a response of a malformed shape.
+// Fails the syntax layer with NO_CODE because the response is malformed.
 void FailMalformedResponse(const SplitResponse& split, Verdict* verdict);
 
-// Syntax and functionality from the source alone. Returns true when both pass. With
-// check_functionality false only syntax is judged and functionality is set to OK.
+// Checks syntax and functionality by the source alone; returns true if both pass. If
+// check_functionality is false, it checks only syntax and sets functionality to OK.
 bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_source_bytes,
                  Verdict* verdict);
 
-// Run-time side of functionality, compiled, correct and speedup from a finished run. An end that is
-// not the candidate's doing becomes the verdict's outcome.
+// Sets the results of functionality (run-time audit), compiled, correct and speedup from a finished
+// run. A failure of the task or the infrastructure becomes the verdict's outcome.
 void ApplyExecResult(const ExecResult& result, bool check_functionality, bool measure_time,
                      int trials, Verdict* verdict);
 
-// What the judge said of a candidate that was right; an error is an infrastructure error.
+// Sets the judge layer's result for a correct candidate. If `opinion` is an error, the verdict's
+// outcome becomes an infrastructure error: CANCELLED or JUDGE_UNAVAILABLE.
 void ApplyJudgeOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict);
 
 }  // namespace tritonrl

@@ -40,7 +40,7 @@ TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
     ExecResult result = BadResult(c.reason, "what happened");
     result.add_launches()->set_name("relu_kernel");
     for (const bool compiled : {false, true}) {
-      // Before its kernels are known to be compiled, the same end belongs to the layer before.
+      // If the kernels are not known to have compiled, the same failure counts as one of compiled.
       result.set_compiled(compiled);
       const Verdict v = Walk(result);
       EXPECT_EQ(v.failed_layer(),

@@ -1,5 +1,5 @@
-// Parallel loop that can be stopped, and a recorder that journals finished items and shows
-// progress.
+// A parallel loop that can be stopped, and a recorder that writes finished items to a journal and
+// shows progress.
 #ifndef TRITONRL_VERIFY_PIPELINE_PROGRESS_RECORDER_H_
 #define TRITONRL_VERIFY_PIPELINE_PROGRESS_RECORDER_H_
 
@@ -15,26 +15,28 @@
 
 namespace tritonrl {
 
-// Calls work(0) ... work(count - 1), each once, begun in this order, at most `parallel` at a time.
-// Once a call has returned false none is begun any more. Returns when all have ended.
+// Calls work(0), ..., work(count - 1) once each, started in this order, at most `parallel` at the
+// same time. After a call has returned false, no further call starts. Returns when all started
+// calls have ended.
 void ParallelForUntil(size_t count, int parallel, const std::function<bool(size_t)>& work);
 
-// What is kept and shown of a list; one thread at a time.
+// Records the progress of a list of units. Not thread-safe.
 class ProgressRecorder {
  public:
-  // `file`: null if nothing is kept. Units that were done before are progress.first.
+  // `file` may be null: no journal. progress.first is the number of units done by earlier runs.
   explicit ProgressRecorder(const ProgressOptions& progress,
                             std::unique_ptr<JsonlJournal> file = nullptr);
 
-  // One more unit is done; its line goes to the file.
+  // Counts one unit as done and appends its line to the journal.
   absl::Status Keep(const std::string& line);
-  // One more unit is done, of which nothing is kept here.
+  // Counts one unit as done without a line.
   void Done() { ++done_; }
 
-  // The passing state while units are left, and the line that stays at the end.
+  // Updates the progress bar, with `counts` behind it, while units are left.
   void Show(const std::string& counts);
+  // Prints the bar and `counts` as a permanent last line.
   void Finish(const std::string& counts);
-  // A message of its own.
+  // Prints `text` as a permanent line.
   void Print(const std::string& text) { progress_.Print(text); }
 
  private:

@@ -28,7 +28,7 @@ TEST(WorkThroughTest, EachOnceAndAsManyAtATimeAsAsked) {
     for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
     EXPECT_LE(most, std::max(parallel, 1));
   }
-  // Three that wait for each other are really there at the same time.
+  // Three calls that wait for each other must run at the same time.
   auto* barrier = new absl::Barrier(3);
   ParallelForUntil(3, 3, [barrier](size_t) {
     if (barrier->Block()) delete barrier;

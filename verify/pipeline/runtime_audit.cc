@@ -18,21 +18,21 @@ namespace tritonrl {
 
 namespace {
 
-// Names without "aten.".
+// Neutral operators, without "aten.".
 constexpr absl::string_view kNonComputeOps[] = {
     // Allocation.
     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided "
     "_efficientzerotensor "
     "resize_ resize_as_",
-    // The same elements under another shape, or one of them read back. Views that their schema
-    // calls so need no name here.
+    // Changes of shape, and reads of one element. Operators that are views by their schema need not
+    // be listed.
     "detach detach_ lift lift_fresh lift_fresh_copy alias _unsafe_view _reshape_alias set_ "
     "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ resolve_conj resolve_neg "
     "_local_scalar_dense item is_nonzero is_same_size is_pinned _pin_memory sym_size sym_stride "
     "sym_numel sym_storage_offset record_stream",
     // Copies and casts.
     "clone copy_ _to_copy to contiguous cat stack repeat constant_pad_nd",
-    // Fills with what stands in the program.
+    // Fills with constants of the program.
     "zeros zeros_like new_zeros ones ones_like new_ones full full_like new_full fill fill_ zero_ "
     "zero scalar_tensor arange linspace logspace range eye tensor",
     // Random numbers.
@@ -53,7 +53,7 @@ const Names& NonComputeNames() {
   return *names;
 }
 
-// Operators of torch and its libraries, as opposed to those of a program.
+// True for operators of torch and its libraries, false for those that a program registers.
 bool IsLibrarys(absl::string_view name) {
   for (const absl::string_view space :
        {"aten.", "prims.", "quantized.", "mkldnn.", "torchvision.", "sparse."}) {
@@ -82,7 +82,7 @@ bool IsNonComputeOp(const AtenOp& op) {
       op.calls() > 0 && op.largest() <= kScalarElements && op.elements() <= kMaxScalarElements;
   if (absl::StartsWith(name, "python.")) return small;
   if (name == "aten._local_scalar_dense") return op.calls() <= kMaxReadBack;
-  // Views that change signs.
+  // These operators are views by their schema, but change signs.
   if (name == "aten._neg_view" || name == "aten._conj") return small;
   if (!IsLibrarys(name) || op.view() || small) return true;
   return absl::ConsumePrefix(&name, "aten.") && NonComputeNames().contains(name);
@@ -91,11 +91,11 @@ bool IsNonComputeOp(const AtenOp& op) {
 namespace {
 
 constexpr double kForeignShare = 0.05;
-// What one operator on a handful of elements takes at most, launched alone.
+// Upper bound of the GPU time of one operator on few elements.
 constexpr double kScalarSeconds = 4e-6;
 constexpr int kShownKernels = 8;
 
-// GPU time that neutral operators on a handful of elements may have taken.
+// Upper bound of the GPU time of all operators on few elements.
 double ScalarSeconds(const ExecResult& result) {
   double calls = 0;
   for (const AtenOp& op : result.candidate_ops()) {
@@ -155,11 +155,11 @@ void CheckGpuTimeShare(const ExecResult& result, LayerResult* functionality) {
 
 namespace {
 
-// Kernels that are described, and tensors of each.
+// Maximum number of kernels in the evidence, and of tensors of each.
 constexpr size_t kMaxKernels = 16;
 constexpr int kMaxTensors = 12;
 
-// "x = input 0 float32[64, 200], y = output 0 float32[64, 200]".
+// Returns e.g. "x = input 0 float32[64, 200], y = output 0 float32[64, 200]".
 std::string TensorsText(const KernelLaunch& launch) {
   std::vector<std::string> texts;
   for (const KernelArgument& argument : launch.arguments()) {
@@ -173,7 +173,7 @@ std::string TensorsText(const KernelLaunch& launch) {
   return absl::StrJoin(texts, ", ");
 }
 
-// The first launch of each kernel, with its tensors.
+// Adds the first launch of each kernel, with its tensors, as evidence.
 void AddLaunches(const ExecResult& result, LayerResult* functionality) {
   std::set<std::pair<std::string, int>> seen;
   for (const KernelLaunch& launch : result.launches()) {
@@ -196,7 +196,7 @@ void AddDecoration(const KernelAblation& kernel, const std::string& rule, const 
   evidence->set_line(kernel.line());
 }
 
-// What an operator that is not neutral did.
+// One sentence about an operator that is not neutral.
 std::string OperatorText(const AtenOp& op) {
   const std::string calls = absl::StrCat(op.calls(), op.calls() == 1 ? " call" : " calls");
   absl::string_view name = op.name();
@@ -216,7 +216,7 @@ std::string OperatorText(const AtenOp& op) {
   return absl::StrCat("the operator ", name, " computed on tensors inside forward (", calls, ")");
 }
 
-// Fails the layer when the result needs none of the kernels.
+// Fails the layer if the result stays right while all kernels write nothing.
 void CheckAblation(const ExecResult& result, LayerResult* functionality) {
   const bool decoration = result.ablation_all() == ABLATION_UNCHANGED;
   if (decoration && functionality->reason() == Outcome::OK) {
@@ -245,7 +245,8 @@ void CheckAblation(const ExecResult& result, LayerResult* functionality) {
   }
 }
 
-// Fails the layer when an output is right only as everything near the mean of all right ones is.
+// The input-sensitivity check: fails the layer if an output follows the inputs no better than a
+// constant, and passes only because the expected values vary less than the tolerance.
 void CheckConstants(const ExecResult& result, LayerResult* functionality) {
   if (!result.has_constant_output() || functionality->reason() != Outcome::OK) return;
   const ConstantOutput& constant = result.constant_output();

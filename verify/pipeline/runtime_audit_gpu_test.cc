@@ -78,7 +78,7 @@ TEST(GpuShareTest, ForeignComputationIsRefusedByName) {
 TEST(GpuShareTest, AFewPerCentAndScalarsAreLetPass) {
   ExecResult result = Measured();
   Add("sum_kernel", 5, true, &result);
-  Add(kAdd, 2, false, &result);  // total[0] / n beside a short kernel
+  Add(kAdd, 2, false, &result);  // e.g. total[0] / n after a short kernel
   EXPECT_EQ(Check(result).reason(), Outcome::RUNTIME_COMPUTE);
   AtenOp* op = result.add_candidate_ops();
   op->set_name("aten.div");
@@ -101,7 +101,7 @@ TEST(GpuShareTest, WhatWasNotMeasuredIsSaid) {
   EXPECT_EQ(f.reason(), Outcome::OK);
   EXPECT_NE(f.evidence(0).text().find("not measured (the profiler"), std::string::npos);
   result.set_modelled(true);
-  EXPECT_EQ(Check(result).evidence_size(), 0);  // nothing to measure
+  EXPECT_EQ(Check(result).evidence_size(), 0);  // a modelled run has no GPU time
 }
 
 }  // namespace

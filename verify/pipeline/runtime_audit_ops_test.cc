@@ -75,7 +75,7 @@ TEST(NonComputeOpsTest, PiecesOfSeveralOperatorsAddUp) {
     op->set_elements(160);
   }
   EXPECT_EQ(CountScalarElements(ops),
-            320);  // the copies are neutral, the product is judged by itself
+            320);  // of mul and add: copy_ is neutral at any size, mm is above kScalarElements
 }
 
 TEST(NonComputeOpsTest, ElementsReadIntoPythonAreNeutralWhileFew) {
@@ -95,7 +95,7 @@ TEST(NonComputeOpsTest, ViewsThatChangeSignsAreNot) {
   EXPECT_FALSE(Neutral("aten._conj", 1000, true));
 }
 
-// What the linter lets pass as no computation is neutral when it runs, and what it refuses is not.
+// An operator is neutral at run time if and only if the linter does not count it as computation.
 TEST(NonComputeOpsTest, AgreesWithTheLinterOnFunctions) {
   for (const char* name : {"cat",
                            "stack",

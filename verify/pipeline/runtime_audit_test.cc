@@ -28,7 +28,7 @@ LayerResult Check(const ExecResult& result) {
   return functionality;
 }
 
-// The first piece of evidence of that rule.
+// The first evidence with this rule.
 Evidence Find(const LayerResult& functionality, const std::string& rule) {
   for (const Evidence& e : functionality.evidence()) {
     if (e.rule() == rule) return e;

@@ -22,7 +22,8 @@
 namespace tritonrl {
 namespace {
 
-// Changes whenever the meaning of a stored verdict changes, so that old journals are not believed.
+// Must be increased when the meaning of a stored verdict changes, so that verdicts of old journals
+// are not used.
 constexpr int kVerdictVersion = 4;
 
 }  // namespace
@@ -41,7 +42,7 @@ class Verifier::Impl {
                      options_.check_functionality, " ablation ", options_.ablation, " profile ",
                      options_.gpu_profile, " limit ", absl::FormatDuration(options_.run_limit),
                      " judge ", judge_ == nullptr ? "off" : judge_->name(),
-                     // Said only where it is not the paper's: journals stay good.
+                     // Added in robust mode only, so that older journals of paper mode stay valid.
                      options_.mode == EXEC_MODE_ROBUST ? " mode robust" : "");
     if (judge_ != nullptr) {
       judge_queue_ =
@@ -54,7 +55,7 @@ class Verifier::Impl {
   ~Impl() {
     Close();
     for (std::thread& thread : threads_) thread.join();
-    judge_queue_.reset();  // its answers still come here
+    judge_queue_.reset();  // its last answers call Complete, which uses the other members
   }
 
   void Close() {
@@ -105,7 +106,7 @@ class Verifier::Impl {
       if (!options_.cache) job.hash = absl::StrCat(job.hash, "#", counts_.submitted);
       std::vector<Waiter>& waiters = waiting_[job.hash];
       waiters.push_back({std::move(key), std::move(done)});
-      if (waiters.size() > 1) return;  // the same is being worked on
+      if (waiters.size() > 1) return;  // an equal request is in flight
       if (!closed_) {
         queue_.push_back(std::move(job));
         return;
@@ -187,7 +188,7 @@ class Verifier::Impl {
     Finish(hash, std::move(verdict), store);
   }
 
-  // All layers for one candidate but the judge, who is asked beside the runs of others.
+  // Walks all layers of one candidate except the judge, so that no thread here waits for the judge.
   Verdict Walk(const Job& job) {
     Verdict verdict = Start(job.request);
     if (job.split.has_value() && !job.split->valid()) {
@@ -211,7 +212,8 @@ class Verifier::Impl {
     return verdict;
   }
 
-  // One run at the backend. True when it ended in an infrastructure error that may go away.
+  // Runs the candidate once at the backend. Returns true after an infrastructure error for which a
+  // retry makes sense.
   bool RunOnce(const VerifyRequest& request, Verdict* verdict) {
     ExecRequest exec;
     exec.set_task_id(request.task.id);
@@ -240,7 +242,8 @@ class Verifier::Impl {
     SetWorkerStats(*result, verdict);
     ApplyExecResult(*result, options_.check_functionality, options_.measure_time, options_.trials,
                     verdict);
-    // A clock that others disturbed may agree next time; a modelled time stays what it is.
+    // A measured time may be inconclusive because other processes disturbed it, so a retry can
+    // succeed; a modelled time would be the same again.
     const Outcome::Reason reason = verdict->outcome().reason();
     const bool doubtful_clock = reason == Outcome::INCONCLUSIVE && !result->modelled();
     return IsInfraError(*verdict) && (doubtful_clock || IsRetryable(reason));
@@ -256,7 +259,7 @@ class Verifier::Impl {
                       });
   }
 
-  // Hands the verdict to all who wait for it.
+  // Passes the verdict to all requests that wait for it.
   void Finish(const std::string& hash, Verdict verdict, bool store) {
     Summarize(&verdict);
     absl::Status stored = store ? cache_.Add(verdict) : absl::OkStatus();
@@ -302,7 +305,7 @@ class Verifier::Impl {
   std::map<std::string, std::vector<Waiter>> waiting_ ABSL_GUARDED_BY(mutex_);  // by content hash
   VerifierCounts counts_ ABSL_GUARDED_BY(mutex_);
   absl::Status journal_status_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_;  // last: they use all of the above
+  std::vector<std::thread> threads_;  // declared last: the threads use all other members
 };
 
 Verifier::Verifier(const VerifierOptions& options, DeviceBackend* backend, Judge* judge)

@@ -1,15 +1,4 @@
-// The verifier: walks a candidate program through the layers and hands back a typed verdict.
-//
-//   Verifier verifier(options, backend.get(), /*judge=*/nullptr);
-//   RETURN_IF_ERROR(verifier.Open());
-//   std::future<Verdict> verdict = verifier.Submit({.task = task, .code = code, .key = "step 3
-//   sample 5"});
-//
-// Layers are walked cheapest first and the walk stops at the first that fails: syntax and linter on
-// a thread here, then one run at the device backend (compile, correctness, times), then the judge
-// if one is given (`judge_queue.h`: many questions at once, each asked once). What goes wrong on
-// our side is retried a bounded number of times and in the end reported as such, never as
-// a failure of the candidate.
+// The verifier, which walks a candidate program through the layers and returns a verdict.
 #ifndef TRITONRL_VERIFY_PIPELINE_VERIFIER_H_
 #define TRITONRL_VERIFY_PIPELINE_VERIFIER_H_
 
@@ -32,42 +21,42 @@ class Judge;
 
 struct VerifyRequest {
   Task task;
-  std::string code;        // The candidate program. Used when `response` is empty.
-  std::string response;    // A whole response (plan and fenced code), split here; malformed shapes
-                           // fail "syntax".
+  std::string code;        // The candidate program. Used if `response` is empty.
+  std::string response;    // A whole response (plan and fenced code), which the verifier splits; a
+                           // malformed response fails syntax.
   bool truncated = false;  // The response was cut off at the length limit.
-  std::string key;         // Returned in the verdict, otherwise unused.
+  std::string key;         // Copied to Verdict.key, otherwise unused.
 };
 
 struct VerifierOptions {
-  int parallel = 2;    // Requests worked on at the same time; the backend's number of workers.
-  uint64_t seed = 0;   // Keys weights and random inputs; the same for all candidates of a task.
-  int trials = 5;      // Random inputs that must all agree.
+  int parallel = 2;    // Candidates verified at the same time; the backend's number of workers.
+  uint64_t seed = 0;   // Seed of weights and random inputs; the same for all candidates of a task.
+  int trials = 5;      // Number of trials, which must all pass.
   double atol = 1e-2;  // |got - want| <= atol + rtol * |want|
   double rtol = 1e-2;
-  // EXEC_MODE_ROBUST judges against float64 on further inputs; atol and rtol then count only where
-  // there is no float64 result.
+  // EXEC_MODE_ROBUST compares with float64 on additional inputs, and uses atol and rtol only for
+  // outputs without a float64 result.
   ExecMode mode = EXEC_MODE_PAPER;
   bool measure_time = true;  // False: the speedup layer is not walked.
-  // The functionality layer (linter, run-time audit, judge). False reproduces the paper's figures
-  // "without robust verifier": such verdicts say OK there without having looked.
+  // Checks functionality by linter and run-time audit. False reproduces the paper's figures
+  // "without robust verifier": the layer's result is then OK without a check.
   bool check_functionality = true;
-  // Wall clock for one run of one candidate; zero: as long as the backend allows.
+  // Wall time limit of one run of one candidate; zero: the backend's limit.
   absl::Duration run_limit = absl::ZeroDuration();
-  // Part of the functionality layer: forward is called again with kernels that write nothing.
+  // Part of the functionality layer: calls forward again while kernels write nothing.
   bool ablation = true;
-  // On a GPU: one call more under a profiler, which says whose kernels took the time. Starting the
-  // profiler takes seconds in each process.
+  // Part of the functionality layer on a GPU: calls forward once more under a profiler to measure
+  // each kernel's GPU time. The start of the profiler takes seconds in each process.
   bool gpu_profile = true;
-  absl::Duration wait_limit = absl::Minutes(5);  // Waiting for a worker and running, one attempt.
-  int max_attempts = 3;  // Runs spent on infrastructure errors before giving up.
+  absl::Duration wait_limit = absl::Minutes(5);  // For one attempt: wait for a worker, and run.
+  int max_attempts = 3;  // Maximum runs of one candidate; only infrastructure errors are retried.
   int64_t max_source_bytes = 256 << 10;
-  bool cache = true;    // Equal (task, program, settings) is answered from memory or the journal.
+  bool cache = true;    // Takes verdicts on equal (task, program, settings) from memory or journal.
   std::string journal;  // JSONL file to which each verdict is appended; read by Open. "" = none.
-  int judge_parallel = 16;  // Questions to the judge in flight; they hold up no run.
+  int judge_parallel = 16;  // Questions to the judge in flight; no run waits for them.
   std::string judge_cache;  // JSONL file of the judge's opinions, read by Open. "" = memory only.
   std::string device_model =
-      "l40s";  // Figures of modelled times: "l40s", or "l40s_mini" for the mini suite.
+      "l40s";  // GPU of modelled times: "l40s", or "l40s_mini" for the mini suite.
 };
 
 struct VerifierCounts {
@@ -82,37 +71,46 @@ struct VerifierCounts {
   double seconds_run = 0;
 };
 
+// Walks the layers cheapest first and stops at the first that fails: syntax and linter on a thread
+// of the verifier, then one run at the device backend (compilation, correctness, times), then the
+// judge, if there is one. Infrastructure errors are retried up to max_attempts times and then
+// reported as such, never as a failure of the candidate. Thread-safe.
+//
+//   Verifier verifier(options, backend.get(), /*judge=*/nullptr);
+//   RETURN_IF_ERROR(verifier.Open());
+//   std::future<Verdict> verdict =
+//       verifier.Submit({.task = task, .code = code, .key = "step 3 sample 5"});
 class Verifier {
  public:
-  // `backend` and `judge` (may be null: off) must outlive the verifier.
+  // `backend` and `judge` must outlive the verifier; `judge` may be null.
   Verifier(const VerifierOptions& options, DeviceBackend* backend, Judge* judge);
-  // Waits for what is running; what has not been started ends as CANCELLED.
+  // Waits for the runs and judge questions in flight; all other requests end as CANCELLED.
   ~Verifier();
   Verifier(const Verifier&) = delete;
   Verifier& operator=(const Verifier&) = delete;
 
-  // Replays the journal and the judge's opinions, if there are any. A torn last line is cut off;
-  // any other line that does not parse is an error naming the file and line. Call once, before
-  // Submit.
+  // Reads the journal and the judge's opinions, if there are any. Removes an incomplete last line;
+  // DataLoss names the file and any other line that does not parse. Call once, before Submit.
   absl::Status Open();
 
-  // Never blocks for the work; the future always gets a value. Equal requests in flight are run
-  // once.
+  // Returns at once; the future always gets a verdict. Equal requests in flight are run once.
   std::future<Verdict> Submit(VerifyRequest request);
 
-  // The same, with a callback that is called exactly once, on a thread of the verifier.
+  // The same with a callback, which is called exactly once: before returning, if the verdict is
+  // cached or the verifier is closed; otherwise later, on a thread of the verifier or in Close.
   void Submit(VerifyRequest request, std::function<void(Verdict)> done);
 
-  // No more work is begun: what waits ends as CANCELLED, as does what is submitted
-  // from now on; what runs goes on to its end. For a batch that was interrupted.
+  // Ends queued and later requests as CANCELLED, without starting further runs or judge questions.
+  // Runs in flight are finished; a correct candidate for which the judge must be asked ends as
+  // CANCELLED. For an interrupted batch.
   void Close();
 
-  // Everything besides task and program that a verdict depends on, as one line: backend, seed,
-  // tolerances, limits, judge. Verdicts of two settings are not to be mixed.
+  // One line of all settings on which a verdict depends besides task and program: backend, seed,
+  // tolerances, limits, judge. Verdicts of different settings must not be mixed.
   std::string settings() const;
 
-  // The first error met while appending to the journal or the opinions (disk full, ...); verdicts
-  // are still delivered.
+  // The first error of an append to the journal or the opinions (disk full, ...). Verdicts are
+  // delivered in spite of such errors.
   absl::Status JournalStatus() const;
 
   VerifierCounts counts() const;

@@ -1,5 +1,5 @@
-// The whole chain on real candidates: linter, sandboxed worker, compiler, execution, comparison,
-// modelled time.
+// Runs the whole verifier on real candidates: linter, sandboxed worker, compiler, execution,
+// comparison, modelled time.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -36,7 +36,7 @@ def get_init_inputs():
     return []
 )py";
 
-// HonestProgram with lines put in front of forward's last one.
+// HonestProgram with `lines` inserted before the last line of forward.
 std::string WithBody(const std::string& lines, const std::string& imports = "") {
   std::string code = imports + HonestProgram();
   const size_t at = code.find("        return out");
@@ -59,7 +59,7 @@ class ExecTest : public testing::Test {
     backend_ = nullptr;
   }
 
-  // `functionality` false lets misbehaviour that the linter would refuse reach the worker.
+  // functionality = false lets programs that the linter would refuse run in the worker.
   Verdict Run(const std::string& reference, const std::string& code, bool functionality = true,
               double seconds = 20) {
     VerifierOptions options;
@@ -118,7 +118,7 @@ TEST_F(ExecTest, CheatIsRefusedBeforeItRuns) {
   const Verdict v = Run(Example("softmax_reference.py"), Example("softmax_cheat.py"));
   EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
   EXPECT_EQ(v.backend(), "");
-  // Without the robust verifier it would have passed.
+  // Without the functionality layer the cheat passes.
   EXPECT_TRUE(IsCorrect(Run(Example("softmax_reference.py"), Example("softmax_cheat.py"), false)));
 }
 

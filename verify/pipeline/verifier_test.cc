@@ -99,7 +99,7 @@ TEST(VerifierTest, InfraErrorsAreRetriedUpToTheBound) {
   EXPECT_EQ(v.attempts(), 3);
   EXPECT_EQ(dead.calls(), 3);
   EXPECT_EQ(verifier.counts().infra_errors, 1);
-  // No verdict is no result: asked again, it runs again.
+  // An infrastructure error is not cached: an equal request runs again.
   verifier.Submit(Request(HonestProgram())).get();
   EXPECT_EQ(dead.calls(), 6);
 }
@@ -175,7 +175,7 @@ TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {
   EXPECT_EQ(backend.calls(), 1);
   EXPECT_EQ(verifier.counts().cache_hits, 8);
   EXPECT_EQ(verifier.counts().finished, 9);
-  // Another task with the same program is another question.
+  // The same program for another task is a different request.
   VerifyRequest other = Request(HonestProgram());
   other.task.source = "class Model: x = 1";
   verifier.Submit(other).get();
@@ -184,7 +184,7 @@ TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {
 
 TEST(VerifierTest, SeveralAreInFlightAndNoneIsMixedUp) {
   ScriptedBackend backend([](const ExecRequest& request, absl::Time) {
-    // Waits until another is running too, so that overlap is certain.
+    // Makes overlapping runs more likely.
     std::this_thread::yield();
     const size_t digit = request.candidate_source().find("tag ") + 4;
     return GoodResult(1.0 + (request.candidate_source()[digit] - '0'));
@@ -256,7 +256,7 @@ TEST_F(JournalTest, ReplaysVerdictsBitForBit) {
     }
     EXPECT_TRUE(verifier.JournalStatus().ok());
   }
-  // A crash in the middle of a line.
+  // The incomplete last line of a crashed process.
   ASSERT_TRUE(AppendToFile(options_.journal, "{\"content_hash\":\"half").ok());
   Verifier verifier(options_, &backend, nullptr);
   ASSERT_TRUE(verifier.Open().ok());

@@ -1,5 +1,4 @@
-// A program that passes every layer of a verdict, and results that a device backend may give for
-// it.
+// A program that passes all verifier layers, and results of a device backend for it.
 #ifndef TRITONRL_VERIFY_TESTING_HONEST_PROGRAM_H_
 #define TRITONRL_VERIFY_TESTING_HONEST_PROGRAM_H_
 
@@ -9,7 +8,7 @@
 
 namespace tritonrl {
 
-// A program that the linter accepts; `tag` makes it differ from others.
+// Returns a program that the linter accepts; a different `tag` gives a different program.
 inline std::string HonestProgram(const std::string& tag = "") {
   return "# " + tag + R"(
 import torch
@@ -49,6 +48,7 @@ inline ExecResult GoodResult(double speedup) {
   return result;
 }
 
+// The modelled result of a run that ended with `reason`.
 inline ExecResult BadResult(Outcome::Reason reason, const std::string& message) {
   ExecResult result;
   SetOutcome(reason, message, result.mutable_outcome());
