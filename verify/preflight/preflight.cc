@@ -112,7 +112,7 @@ std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend*
     checks[i] = CheckOne(tasks[i], backend, options);
     absl::MutexLock lock(&mutex);
     options.done(checks[i]);
-    return true;  // those that are left are told as not checked
+    return true;  // after a stop, CheckOne marks the remaining tasks as not checked
   });
   return checks;
 }

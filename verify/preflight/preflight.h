@@ -1,5 +1,5 @@
-// Task preflight: tries results that must not pass on a task before the task is used. A task on
-// which one passes cannot tell a kernel's work from its absence and is unsound.
+// Task preflight: tests tasks, before they are used, with results that must not pass (probes). A
+// task on which a probe passes cannot detect that a kernel does no work; it is unsound.
 #ifndef TRITONRL_VERIFY_PREFLIGHT_PREFLIGHT_H_
 #define TRITONRL_VERIFY_PREFLIGHT_PREFLIGHT_H_
 
@@ -22,45 +22,47 @@ class DeviceBackend;
 enum class TaskState {
   kSound,       // every probe that applies was refused
   kUnsound,     // a probe passed
-  kBroken,      // the reference itself does not run: the task's fault
-  kNotChecked,  // an infrastructure error, or `stop` said so
+  kBroken,      // the task's reference does not run
+  kNotChecked,  // an infrastructure error, or `stop` returned true
 };
 
-// "sound", "unsound", "broken", "not_checked".
+// Returns "sound", "unsound", "broken" or "not_checked".
 std::string TaskStateName(TaskState state);
 
+// The result of the preflight of one task.
 struct TaskCheck {
-  std::string task;  // its id
+  std::string task;  // the task's id
   TaskState state = TaskState::kNotChecked;
-  // One sentence: the probes that passed with their numbers, or what went wrong. Empty if sound.
+  // One sentence: the probes that passed, with their numbers, or the error. Empty if sound.
   std::string reason;
   std::vector<TaskProbe> probes;  // all, in the order of exec/candidate/task_probes.h
   double seconds = 0;             // wall time
 };
 
 struct PreflightOptions {
-  ExecMode mode = EXEC_MODE_PAPER;  // each judges with its own tolerance
-  uint64_t seed = 0;                // as the verifier's: the same inputs are tried
+  ExecMode mode = EXEC_MODE_PAPER;  // determines the tolerance
+  uint64_t seed = 0;                // with the verifier's seed the inputs are the same
   int trials = 5;
   double atol = 1e-2;
   double rtol = 1e-2;
   std::string device_model = "l40s";
-  absl::Duration run_limit = absl::Seconds(30);  // of one task
-  absl::Duration wait_limit = absl::Minutes(10);
-  int parallel = 1;  // tasks at the same time
-  std::function<bool()> stop = [] { return false; };
-  // Called after each task, on one thread at a time, in the order of ending.
+  absl::Duration run_limit = absl::Seconds(30);       // wall time of one task's run
+  absl::Duration wait_limit = absl::Minutes(10);      // for one task: wait for a worker, and run
+  int parallel = 1;                                   // tasks at the same time
+  std::function<bool()> stop = [] { return false; };  // true: start no further task
+  // Called after each task, in the order in which tasks end, by one thread at a time.
   std::function<void(const TaskCheck&)> done = [](const TaskCheck&) {};
 };
 
-// Options with the verifier's mode, seed, trials, tolerances and limits.
+// Returns options with the verifier's mode, seed, trials, tolerances, device model, run limit and
+// parallelism.
 PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 
-// Checks each task; results in the order of `tasks`.
+// Checks all tasks; returns the results in the order of `tasks`.
 std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend* backend,
                                   const PreflightOptions& options);
 
-// The check as one line of JSON: task, state, mode, reason, seconds, probes.
+// Returns the check as one line of JSON: task, state, mode, reason, seconds, probes.
 std::string TaskCheckJson(const TaskCheck& check, ExecMode mode);
 
 struct PreflightTotals {
@@ -68,15 +70,15 @@ struct PreflightTotals {
 };
 PreflightTotals Count(const std::vector<TaskCheck>& checks);
 
-// Checks all tasks with progress on `messages` and, if `out` is not empty, a line of JSON for each
-// task in it, written as tasks end. Errors are those of the file.
+// Checks all tasks and shows progress on `messages`. If `out` is not empty, writes one line of JSON
+// per task to this file when the task ends. Errors are those of the file.
 absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tasks,
                                                     DeviceBackend* backend,
                                                     const PreflightOptions& options,
                                                     const std::string& out,
                                                     std::FILE* messages = stderr);
 
-// One line for each task that is not sound (its state, name and reason) and the totals.
+// Returns a line with state, name and reason for each task that is not sound, and the totals.
 std::string PreflightTable(const std::vector<TaskCheck>& checks, ExecMode mode);
 
 }  // namespace tritonrl

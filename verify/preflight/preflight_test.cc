@@ -1,4 +1,4 @@
-// Preflight of tasks at a backend that answers as told.
+// Tests the preflight with a scripted backend.
 #include "verify/preflight/preflight.h"
 
 #include <cstdio>
@@ -17,7 +17,8 @@
 namespace tritonrl {
 namespace {
 
-// "sound", "unsound", "broken" and "lost" are both the sources of tasks and what comes of them.
+// The source of a test task names its result: "sound", "unsound", "broken", "lost" (worker lost) or
+// "silent" (no probes).
 absl::StatusOr<ExecResult> Answer(const ExecRequest& request, absl::Time) {
   if (request.reference_source() == "broken") {
     return BadResult(Outcome::REFERENCE_FAILED, "the reference does not load");

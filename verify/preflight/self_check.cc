@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kShown = 40;  // tasks named in the text
+constexpr int kShown = 40;  // maximum number of tasks named in the report
 constexpr int64_t kMaxLineBytes = 1 << 20;
 
 bool OneInside(const ExecResult& result) {
@@ -42,9 +42,9 @@ std::string EntryLine(const SelfCheckEntry& entry) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The output, and the ids that it holds already.
+// The output file, and the ids of the tasks already in it.
 struct Output {
-  std::unique_ptr<JsonlJournal> file;  // null: none
+  std::unique_ptr<JsonlJournal> file;  // null: no file
   std::set<std::string> ids;
 };
 
@@ -90,7 +90,7 @@ class SelfCheck {
   }
 
  private:
-  // False when no other task is to begin.
+  // Returns false if no further task may start.
   bool RunOne(const Task& task) {
     {
       absl::MutexLock lock(&mutex_);

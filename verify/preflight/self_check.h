@@ -1,5 +1,5 @@
-// Checks references against themselves: programs that are right by definition and exactly as fast
-// as the reference.
+// The self check: runs each reference as its own candidate, which is correct by definition and
+// exactly as fast as the reference.
 #ifndef TRITONRL_VERIFY_PREFLIGHT_SELF_CHECK_H_
 #define TRITONRL_VERIFY_PREFLIGHT_SELF_CHECK_H_
 
@@ -18,42 +18,42 @@
 namespace tritonrl {
 
 struct SelfCheckOptions {
-  std::string out;  // JSONL file, a line for each task; goes on where it stopped. "": none
+  std::string out;  // JSONL file, a line per task; tasks in it are not repeated. "": no file
   uint64_t seed = 0;
   int trials = 5;
   int parallel = 1;
   bool measure_time = true;
-  absl::Duration wait_limit = absl::Minutes(10);      // for one task
-  std::FILE* messages = stderr;                       // progress
-  std::function<bool()> stop = [] { return false; };  // true: begin no more
+  absl::Duration wait_limit = absl::Minutes(10);      // for one task: wait for a worker, and run
+  std::FILE* messages = stderr;                       // for progress
+  std::function<bool()> stop = [] { return false; };  // true: start no further task
 };
 
-// What one task came to.
+// The result of one task.
 struct SelfCheckEntry {
   std::string id;
   ExecResult result;
-  // The interval of the speedup holds 1, or, of a modelled one, the speedup is 1.
+  // The interval of a measured speedup contains 1, or a modelled speedup is 1.
   bool interval_contains_one = false;
 };
 
 struct SelfCheckSummary {
-  std::vector<SelfCheckEntry> entries;  // of this run, in the order in which they ended
-  int64_t already_done = 0;             // lines of an earlier run
-  double seconds = 0;                   // of this run
+  std::vector<SelfCheckEntry> entries;  // of this run, in the order in which the tasks ended
+  int64_t already_done = 0;             // tasks checked by an earlier run
+  double seconds = 0;                   // wall time of this run
 };
 
-// The reference as its own candidate: the same program with ModelNew for Model. The linter would
-// refuse it, so it goes to the backend as it is.
+// Returns the reference with Model also named ModelNew. The linter would refuse this candidate, so
+// RunSelfCheck sends it directly to the backend.
 std::string ReferenceAsCandidate(const std::string& reference_source);
 
-// Sends every task to the backend. An error only for a file that cannot be written or that holds
-// lines which are none of ours.
+// Runs all tasks at the backend. Errors: those of the backend, and of an output file that cannot be
+// written or has a line that no self check wrote (DataLoss).
 absl::StatusOr<SelfCheckSummary> RunSelfCheck(const std::vector<Task>& tasks,
                                               const SelfCheckOptions& options,
                                               DeviceBackend* backend);
 
-// Counts by outcome, how often 1 was inside, the tasks where something was not as it should be,
-// mean seconds by phase, and tasks a second.
+// Returns a report: counts by outcome, the number of intervals that contain 1, mean seconds by
+// phase, tasks per second, and the first 40 tasks that failed or whose interval excludes 1.
 std::string SelfCheckText(const SelfCheckSummary& summary);
 
 }  // namespace tritonrl

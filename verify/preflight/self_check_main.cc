@@ -1,9 +1,10 @@
-// bazel run //verify/preflight:self_check -- --tasks=DIR --out=self.jsonl: every reference as its
-// own candidate. What is not correct then, or not as fast as itself, is a fault of the checker or
-// of the task.
+// Runs each reference as its own candidate:
+//   bazel run //verify/preflight:self_check -- --tasks=DIR --out=self.jsonl
+// If one is not correct, or its speedup is not 1, the verifier or the task has a fault.
 //
-// --timing=false measures how many verdicts a second the machine gives. Exit codes: 0 all tasks
-// were run, whatever came out; 2 a mistake in the call; 3 it cannot work here.
+// --timing=false measures the machine's verdicts per second. Exit codes: 0 the check ran, with any
+// results; 2 a mistake in the command line, or an error of the file or of a run; 3 no backend can
+// be started on this machine.
 #include <cstdio>
 #include <string>
 

@@ -14,7 +14,7 @@ std::vector<Task> Tasks() {
   return {{.id = "a", .source = "A"}, {.id = "b", .source = "B"}, {.id = "c", .source = "C"}};
 }
 
-// Measured: "a" is as fast as itself, "b" is not, "c" does not run.
+// Measured results: the interval of "a" contains 1, that of "b" does not, and "c" does not run.
 ScriptedBackend::Answer Measured() {
   return [](const ExecRequest& request, absl::Time) -> absl::StatusOr<ExecResult> {
     if (request.task_id() == "c") return BadResult(Outcome::REFERENCE_FAILED, "no such thing");
