@@ -44,8 +44,8 @@ class CudaRunner : public ModelRunner {
   int chunk_alignment() const override { return config_.batch_invariant() ? kInvariantChunk : 1; }
   int prefill_budget() const override { return config_.prefill_budget(); }
   int max_in_flight() const override { return kInFlight; }
-  // Waits for all work on the GPU. With fp8_weights, quantizes the weights; Launch returns an error
-  // of this.
+  // Waits for all work on the GPU. With fp8_weights it also quantizes the new weights; if that
+  // fails, Launch returns the error.
   void WeightsChanged() override;
   absl::Status Sleep() override;
   absl::Status Wake() override;

@@ -70,6 +70,7 @@ struct StepInputs {
   const int32_t* logit_ids = nullptr;
 };
 
+// Runs steps of one model; owns the buffers of activations and logits, but not the KV cache.
 class CudaTransformer {
  public:
   struct Options {

@@ -42,6 +42,8 @@ struct PackedStep {
   bool only_decodes() const { return decode != nullptr && !has_chunks; }
 };
 
+// Packs steps one after another. Keeps a copy of the GPU's page tables, so that a step carries only
+// their changes.
 class StepPacker {
  public:
   struct Limits {

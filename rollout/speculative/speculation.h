@@ -64,13 +64,13 @@ class NgramProposer {
 // if speculation does not pay. It affects speed only; the samples are the same.
 class SpeculationGate {
  public:
-  static constexpr int kTrialSteps = 16;  // plain steps of a trial; also its speculative steps
+  static constexpr int kTrialSteps = 16;        // plain steps of a trial, and its speculative steps
   static constexpr int kRetrialInterval = 128;  // steps until the next trial
   // The interval doubles up to this number of steps while speculation does not pay.
   static constexpr int kMaxRetrialInterval = 4096;
   static constexpr int kBaselineInterval = 2048;  // steps until plain steps are timed again
   static constexpr double kMinSpeedup = 1.03;     // minimum gain of speculation
-  static constexpr double kOutlierFactor = 4;     // a step slower than 4 plain steps is an outlier
+  static constexpr double kOutlierFactor = 4;     // an outlier is slower than this many plain steps
 
   // Whether the next step should have draft tokens.
   bool speculate() const { return speculate_; }
@@ -79,7 +79,7 @@ class SpeculationGate {
   struct Step {
     // Whether the step had draft tokens. That needs speculate(), a proposal and free batch slots.
     bool speculated = false;
-    int samples = 0;     // decoding samples: the tokens that a plain step generates
+    int samples = 0;     // decoding samples; a plain step generates one token for each
     int64_t tokens = 0;  // generated tokens
     double seconds = 0;
   };

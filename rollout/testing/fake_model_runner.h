@@ -46,9 +46,10 @@ inline std::vector<float> FakeLogits(const std::vector<int32_t>& sequence, size_
   return logits;
 }
 
-// Its pages hold one entry for each token, and each draw is computed from these entries: a page
-// that is wrongly shared, reused or not filled changes samples. A step that reads entries lost by
-// Sleep fails the test. A step runs when it is collected, the latest permitted time.
+// A model runner whose pages hold an entry for each token. It computes each draw from these
+// entries, so a page that is wrongly shared, reused or not filled changes samples. A step that
+// reads entries lost by Sleep fails the test. A step runs when it is collected, which is the latest
+// permitted time.
 class FakeModelRunner : public ModelRunner {
  public:
   struct Options {

@@ -256,7 +256,7 @@ __device__ void Decode(const Call& call) {
 template <typename Cached, int kDim, int kStages, bool kBoxes>
 __global__ void __launch_bounds__(kWarps * 32, 2) DecodeKernel(const __grid_constant__ Call call) {
 #ifdef __CUDA_ARCH__
-  if constexpr (!kBoxes || __CUDA_ARCH__ >= 900)  // else it is never launched
+  if constexpr (!kBoxes || __CUDA_ARCH__ >= 900)  // before Hopper kBoxes is never launched
 #endif
     Decode<Cached, kDim, kStages, kBoxes>(call);
 }
