@@ -12,7 +12,7 @@
 namespace tritonrl {
 namespace {
 
-// Reached on an H200 at Qwen3-8B's shapes, 16,384 tokens.
+// Rates measured on an H200 at Qwen3-8B's shapes with 16,384 tokens.
 constexpr double kGemmFlops = 669e12;
 constexpr double kAttentionFlops = 601e12;
 constexpr double kBytesPerSecond = 3.2e12;  // of the kernels between GEMMs
@@ -33,9 +33,9 @@ double SequenceLength(const StepShape& step) {
                                                  : step.tokens);
 }
 
-// To compute it again for one token of one layer. SwiGLU's output is then written beside its
-// gradient. Norms are dropped before qkv is, whose norm is made once more then (counted also where
-// norms are kept after all).
+// Returns the seconds to recompute `tensor` for one token of one layer. For SwiGLU's output the
+// only cost is the write, because the backward kernel writes it beside the gradient. The cost of
+// qkv includes its norm, which is dropped before qkv; it is counted even where norms are restored.
 double SecondsPerToken(const ModelConfig& config, const StepShape& step, LayerTensor tensor) {
   const Sizes n(config);
   const double element = static_cast<double>(step.element_bytes);
@@ -58,7 +58,7 @@ double SecondsPerToken(const ModelConfig& config, const StepShape& step, LayerTe
   return 0;
 }
 
-// The cheapest for a byte first.
+// Returns the tensors in the order of recomputation time per byte, the cheapest first.
 std::array<LayerTensor, kLayerTensors.size()> ByCost(const ModelConfig& config,
                                                      const StepShape& step) {
   std::array<LayerTensor, kLayerTensors.size()> order = kLayerTensors;
@@ -76,7 +76,8 @@ struct Choice {
   StepPeak peak;
 };
 
-// Drops until the step takes no more than `room`; if it never does, the choice of the lowest peak.
+// Drops tensors until the step takes at most `room` bytes. If the step never fits, returns the
+// choice with the lowest peak.
 Choice DropUntilFits(const ModelConfig& config, const StepShape& step, int64_t room) {
   Choice best;
   best.layers.resize(config.num_layers);
@@ -92,7 +93,7 @@ Choice DropUntilFits(const ModelConfig& config, const StepShape& step, int64_t r
     }
   }
   if (best.peak.bytes > room) return best;
-  // The last and dearest first: each drop frees at least what was needed, often more.
+  // Restores tensors, the last and most expensive drop first: a drop often frees more than needed.
   for (auto drop = dropped.rbegin(); drop != dropped.rend(); ++drop) {
     layers[drop->first] = layers[drop->first].Without(drop->second);
     const StepPeak peak = PeakStepMemory(config, step, layers);
@@ -189,7 +190,7 @@ int64_t LargestBatch(const ModelConfig& config, const StepShape& step, const Res
     other.target_rows = step.target_rows > 0 ? std::min(step.target_rows, tokens) : 0;
     return DropUntilFits(config, other, room).peak.bytes <= room;
   };
-  // No batch of more tokens than this is refused or taken for its memory.
+  // The search ends at 2^30 tokens, more than any batch has.
   int64_t low = 0, high = int64_t{1} << 30;
   while (high - low > 1) {
     const int64_t post_attention = low + (high - low) / 2;
@@ -204,7 +205,7 @@ double StepSeconds(const ModelConfig& config, const StepShape& step) {
   const double tokens = static_cast<double>(step.tokens);
   const double rows = static_cast<double>(step.target_rows > 0 ? step.target_rows : step.tokens);
   const double matrices = n.hidden * (n.qkv() + n.query + 3 * n.intermediate);
-  // SwiGLU reads and writes 3 rows forward and 5 backward, norms 4 (both, each way) and 8, norm
+  // Rows read and written, forward and backward: SwiGLU 3 and 5, both norms together 4 and 8, norm
   // and RoPE of heads 2 and 3.
   const double bytes = element * (8 * n.intermediate + 12 * n.hidden + 5 * (n.query + n.key));
   const double layer = 6 * matrices / kGemmFlops +

@@ -44,8 +44,8 @@ ResidentMemory WeightsAndGradients(const ModelConfig& config) {
 
 TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   const ModelConfig config = Shape("qwen3_8b");
-  // The allocator's peaks of step_bench and update_bench, bf16 weights: docs/performance.md.
-  // From before norms and SwiGLU could be kept.
+  // The expected values are the allocator's peaks of step_bench and update_bench with bf16 weights
+  // (docs/performance.md). The first were measured when norms and SwiGLU were always recomputed.
   const std::vector<RecomputeSet> cheap(
       config.num_layers, RecomputeSet().With(LayerTensor::kActivated).With(LayerTensor::kNorms));
   const auto peak = [&](const StepShape& step, const ResidentMemory& held) {
@@ -54,13 +54,13 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   const StepShape long_step = {.tokens = 16384, .deterministic = false};
   EXPECT_NEAR(peak(long_step, WeightsAndGradients(config)), 101.143, 0.02);
 
-  // Half of the optimizer and of the gradients, on two GPUs.
+  // Two GPUs hold half of the optimizer state and of the gradients each.
   const ResidentMemory half = ResidentMemoryForTraining(
       config,
       {.ranks = 2, .zero_stage = 2, .ring_buffer_bytes = static_cast<int64_t>(2.695 * kGib)});
   EXPECT_NEAR(peak({.tokens = 8192, .deterministic = false}, half), 107.52, 0.2);
 
-  // With nothing recomputed.
+  // Nothing is recomputed.
   for (const auto& [tokens, gib] : {std::pair(16384, 123.641), {4096, 66.706}}) {
     const auto plan = PlanMemory(config, {.tokens = tokens, .deterministic = false},
                                  WeightsAndGradients(config), {});
@@ -68,7 +68,7 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
     EXPECT_NEAR(static_cast<double>(plan->peak_bytes) / kGib, gib, 0.02);
     EXPECT_EQ(plan->recompute_share, 0);
   }
-  // In a fixed order, where each sequence is copied for attention.
+  // Deterministic attention copies each sequence.
   for (const auto& [step, gib] :
        {std::pair(StepShape{.tokens = 12000}, 103.327),
         {StepShape{.tokens = 16384, .target_rows = 16379, .max_length = 8192}, 123.639}}) {
@@ -81,7 +81,7 @@ TEST(MemoryPlanTest, PeaksMeasuredOnAnH200) {
   EXPECT_NEAR(static_cast<double>(shared->peak_bytes) / kGib, 118.767, 0.2);
 }
 
-// Of a model in which it is attention that takes the most.
+// In this model attention takes the most memory.
 TEST(MemoryPlanTest, CopiesOfASequenceAreCounted) {
   ModelConfig config = Shape("qwen3_8b");
   config.intermediate_size = 128;
@@ -94,14 +94,16 @@ TEST(MemoryPlanTest, CopiesOfASequenceAreCounted) {
                             .per_sequence = per_sequence};
     return PeakStepMemory(config, step, all).bytes;
   };
-  // A row's q, k, v, out, their gradients and log-sum-exps; cuDNN's own is the same in both.
+  // The difference is the copy of q, k, v, out, their gradients and the log-sum-exps; cuDNN's own
+  // memory is the same in both.
   EXPECT_EQ(peak(18432, true) - peak(18432, false), 18432 * (2 * (6144 + 4096) * 2 + 32 * 4));
-  // One more token, and the copy has a sixteenth of 16,384 rows more.
+  // One more token adds a sixteenth of 16,384 rows to the copy.
   EXPECT_GT(peak(9217, true), peak(9216, true));
   EXPECT_EQ(peak(9217, true), peak(10240, true));
 }
 
-// Where sequences are longer, more calls share the temporary memory, but shorter ones come too.
+// Longer sequences are divided into more calls, which take less memory each, but shorter sequences
+// must still fit.
 TEST(MemoryPlanTest, LongerSequencesToComeNeverNeedLess) {
   ModelConfig config = Shape("qwen3_8b");
   config.intermediate_size = 128;
@@ -129,7 +131,7 @@ TEST(MemoryPlanTest, BytesOfALayerAtQwen8B) {
   EXPECT_EQ(SavedActivationBytes(config, step, RecomputeSet::All()), 3 * 8'200);
 }
 
-// At ZeRO-1 the longest batch has no room for all of SwiGLU's outputs; nothing else is recomputed.
+// At ZeRO-1 the longest batch cannot keep all of SwiGLU's outputs; nothing else is recomputed.
 TEST(MemoryPlanTest, NothingIsRecomputedOnAnH200) {
   const ModelConfig config = Shape("qwen3_8b");
   for (const int64_t tokens : {16384, 18432}) {
@@ -163,7 +165,7 @@ TEST(MemoryPlanTest, LongestBatchOfThePaperFits80GB) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_LE(plan->peak_bytes, limit.bytes - limit.reserve);
   EXPECT_EQ(plan->peak_bytes, held.total() + PeakStepMemory(config, step, plan->layers).bytes);
-  // What is cheap goes first, and the dearest stays.
+  // Cheap tensors are dropped first; attention, the most expensive one, is kept.
   EXPECT_GE(LayersWith(*plan, LayerTensor::kActivated), 35);
   EXPECT_GE(LayersWith(*plan, LayerTensor::kNorms), 35);
   EXPECT_GE(LayersWith(*plan, LayerTensor::kRotatedHeads), 35);
@@ -187,7 +189,7 @@ TEST(MemoryPlanTest, NoDropIsIdle) {
     EXPECT_LE(plan->peak_bytes, limit.bytes);
     EXPECT_LE(plan->recompute_share, before);
     before = plan->recompute_share;
-    // Whatever single tensor is kept instead, the step no longer fits.
+    // If any single dropped tensor is kept instead, the step no longer fits.
     for (size_t i = 0; i < plan->layers.size(); ++i) {
       for (const LayerTensor tensor : kLayerTensors) {
         if (!plan->layers[i].Has(tensor)) continue;
@@ -258,7 +260,7 @@ TEST(MemoryPlanTest, EveryShapeOnEightNodes) {
   EXPECT_GT(before, 0);
 }
 
-// Short sequences: attention is cheap to redo, so it goes before GEMMs do.
+// For short sequences attention is cheap to recompute, so it is dropped before the GEMMs.
 TEST(MemoryPlanTest, OrderFollowsTheLengths) {
   const ModelConfig config = Shape("qwen3_8b");
   const ResidentMemory held = WeightsAndGradients(config);

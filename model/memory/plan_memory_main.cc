@@ -1,4 +1,5 @@
-// What training a model of model/configs would recompute and hold on GPUs of some size; needs none.
+// Prints the memory plan for training a model of model/configs on GPUs of a given size. Needs no
+// GPU.
 //
 //   bazel run //model/memory:plan_memory -- --tokens=18432 --budget_gib=79.1 --ranks=8
 //   --zero_stage=1

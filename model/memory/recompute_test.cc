@@ -1,5 +1,5 @@
-// Whatever layers drop and compute again, results and gradients are the same bits, and what is kept
-// takes the bytes that the plan counts with.
+// For every set of recomputed tensors, results and gradients have the same bits, and the kept
+// tensors take the bytes that the plan predicts.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class RecomputeTest : public testing::TestWithParam<ModelFamily> {
     const ForwardResult result = model.Forward(batch_, targets_, 0.8, &saved);
     Gradients gradients(*weights_), again(*weights_);
     model.Backward(saved, d_, &gradients);
-    model.Backward(saved, d_, &again);  // the first took nothing from `saved`
+    model.Backward(saved, d_, &again);  // Backward leaves `saved` unchanged
     EXPECT_TRUE(SameBits(gradients.flat(), again.flat()));
     return {result, gradients.flat()};
   }
@@ -55,7 +55,7 @@ class RecomputeTest : public testing::TestWithParam<ModelFamily> {
   const at::Tensor d_ = RandomTensor({batch_.num_tokens()}, 9).to(at::kFloat);
 };
 
-// All sets, then a different one in each layer.
+// Returns every set for all layers alike, and one choice with a different set in each layer.
 std::vector<std::vector<RecomputeSet>> Choices(int64_t layers) {
   std::vector<RecomputeSet> sets;
   for (unsigned bits = 0; bits < 1U << kLayerTensors.size(); ++bits) {

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kFloatBytes = 4;
 constexpr int64_t kSmallPerToken = 64;  // tokens, positions, targets, rows, results
 
+// Replays the allocations and frees of a step in their order and records the peak.
 class Timeline {
  public:
   Timeline(const ModelConfig& config, const StepShape& step, absl::Span<const RecomputeSet> layers)
@@ -35,7 +36,7 @@ class Timeline {
   StepPeak Run() {
     where_ = "the start";
     Take(kGemmWorkspaceBytes);
-    Take(config_.max_positions * config_.head_dim * kFloatBytes);  // table of RoPE
+    Take(config_.max_positions * config_.head_dim * kFloatBytes);  // RoPE's table
     Take(step_.tokens * kSmallPerToken);
     Take(layer_.hidden);  // the embedding's output
     for (int64_t i = 0; i < config_.num_layers; ++i) Forward(i);
@@ -56,21 +57,21 @@ class Timeline {
     Give(bytes);
   }
 
-  // As SupportsFp8.
+  // The condition of SupportsFp8.
   static bool Sixteens(std::initializer_list<int64_t> sizes) {
     return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size % 16 == 0; });
   }
-  // A GEMM of the norm into memory that is there.
+  // A GEMM of the norm into memory that is already allocated.
   void ForwardGemm(const Fp8CopyBytes& copies) { Touch(copies.input + copies.weight); }
-  // A GEMM onto the residual stream, whose result stays.
+  // A GEMM with residual add; its result stays allocated.
   void ResidualAddGemm(const Fp8CopyBytes& copies) {
     Take(copies.input);
     Take(layer_.hidden);
     Touch(copies.weight);
     Give(copies.input);
   }
-  // The backward of a GEMM of the norm, which is there, to the norm's gradient, which is taken;
-  // d_out is given back.
+  // The backward of a GEMM whose input, the norm, is allocated: allocates the norm's gradient and
+  // frees d_out.
   void NormGemmBackward(const Fp8CopyBytes& copies, int64_t d_out, int64_t n) {
     const bool plain = copies.weight == 0;
     if (plain) {
@@ -87,7 +88,7 @@ class Timeline {
     Give(copies.d_out);
   }
 
-  // A norm that is not kept is there from just before its GEMM to just behind it.
+  // A norm that is not kept is allocated just before its GEMM and freed just after it.
   void TakeNorm(bool kept) { Take(kept ? 0 : layer_.hidden); }
   void GiveNorm(bool kept) { Give(kept ? 0 : layer_.hidden); }
 
@@ -95,7 +96,7 @@ class Timeline {
     return layers_.empty() ? RecomputeSet() : layers_[layer];
   }
 
-  // From the layer's input, which is there, to its output.
+  // From the layer's input, which is already allocated, to its output.
   void Forward(int64_t i) {
     where_ = absl::StrCat("layer ", i, "'s forward");
     const auto drop = [&](LayerTensor tensor) {
@@ -120,7 +121,7 @@ class Timeline {
     drop(LayerTensor::kActivated);
   }
 
-  // From the last layer's output to its gradient.
+  // From the last layer's output to the gradient of this output.
   void Head() {
     where_ = "the head";
     const int64_t rows = step_.target_rows > 0 ? step_.target_rows : step_.tokens;
@@ -141,7 +142,8 @@ class Timeline {
     Give(row);
   }
 
-  // What the layer lacks is made by operations of a layer's forward.
+  // The tensors that a layer has in its backward. Operations of the forward recompute the missing
+  // ones.
   struct Present {
     bool norms, qkv, heads, attention, post_attention;
   };
@@ -162,7 +164,7 @@ class Timeline {
     has->attention = true;
   }
 
-  // With the gradient of the layer's output held; at the end that of its input is.
+  // Before the call the gradient of the layer's output is allocated, afterwards that of its input.
   void Backward(int64_t i) {
     where_ = absl::StrCat("layer ", i, "'s backward");
     const RecomputeSet set = Set(i);
@@ -209,9 +211,9 @@ class Timeline {
     Take(layer_.activated);
     Touch(down_.weight);
     Give(down_.d_out_both - down_.d_out);
-    if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient beside it
+    if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient does not overwrite it
     const bool activated = !set.Has(LayerTensor::kActivated);
-    if (activated) Give(layer_.activated);  // its gradient; else SwiGLU is there again
+    if (activated) Give(layer_.activated);  // its gradient, which the recomputed SwiGLU overwrites
     Take(down_.input);
     Give(down_.input + down_.d_out);
     if (!activated || step_.consume) Give(layer_.activated);
@@ -256,7 +258,7 @@ StepPeak PeakStepMemory(const ModelConfig& config, const StepShape& step,
 
 namespace {
 
-constexpr int64_t kMinPaddedLength = 128;  // copies' lengths are multiples of it
+constexpr int64_t kMinPaddedLength = 128;  // lengths of copies are multiples of this
 
 }  // namespace
 
@@ -298,20 +300,20 @@ Fp8CopyBytes::Fp8CopyBytes(const StepShape& s, bool takes, int64_t n, int64_t k)
   input = rows * k * element;
   weight = n * k * element;
   d_out = rows * n * element;
-  d_out_both = s.fp8_in_hardware ? 2 * d_out : d_out;  // both layouts in one memory
+  d_out_both = s.fp8_in_hardware ? 2 * d_out : d_out;  // both layouts in one allocation
 }
 
 int64_t AttentionWorkspaceBytes(const ModelConfig& c, const StepShape& s) {
   const int64_t longest = s.max_length > 0 ? std::min(s.max_length, s.tokens) : s.tokens;
   const int64_t lse = c.num_heads * kFloatBytes;
-  // dq, dk and dv of a row, and its sums of the softmax.
+  // Bytes per row: dq, dk and dv, and the sums of the softmax.
   const int64_t row = c.query_size() * (kFloatBytes + 2 * s.element_bytes) + lse;
   if (!s.deterministic && !s.per_sequence) {
-    // Sequences that share a call are padded to the longest of them, at most twice the shortest.
+    // Sequences that share a call are padded to the longest, which is at most twice the shortest.
     return row * (longest == s.tokens ? longest : 2 * s.tokens);
   }
-  const bool cudnn = s.element_bytes == 2;  // which alone gets copies
-  // q, k, v and their gradients, out and its.
+  const bool cudnn = s.element_bytes == 2;  // only cuDNN's attention copies operands
+  // Copied bytes per row: q, k, v, out and their gradients, and the log-sum-exps.
   const int64_t copied = 4 * (c.query_size() + c.kv_size()) * s.element_bytes + lse;
   const auto room = [&](int64_t rows, bool copies) {
     int64_t bytes = rows * row;
@@ -324,7 +326,8 @@ int64_t AttentionWorkspaceBytes(const ModelConfig& c, const StepShape& s) {
   if (!cudnn) return room(longest, false);
   const int64_t most = PaddedLength(longest);
   if (s.max_length == 0) return room(most, most != longest);
-  // Fewer calls serve shorter sequences, each of which may take more than those of the longest.
+  // A shorter sequence is divided into fewer calls, each of which may take more memory than a call
+  // of the longest sequence.
   int64_t bytes = 0;
   for (int64_t rows = kMinPaddedLength; rows <= most; rows += kMinPaddedLength) {
     bytes = std::max(bytes, room(PaddedLength(rows), true));

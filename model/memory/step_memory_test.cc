@@ -14,12 +14,13 @@
 namespace tritonrl {
 namespace {
 
-// Rows so many that weights are small beside activations, in sizes that the pool does not round up.
 struct Case {
   ModelFamily family;
   bool fp8;
 };
 
+// The batch has enough rows that weights are small beside activations. The buffer pool does not
+// round up the sizes of the tensors.
 class StepMemoryTest : public testing::TestWithParam<Case> {
  protected:
   static constexpr int64_t kTokens = 2048, kLongest = 32;
@@ -35,8 +36,8 @@ class StepMemoryTest : public testing::TestWithParam<Case> {
     return config;
   }
 
-  // The most that layers take from embedding to embedding on the CPU, with one row's loss; in the
-  // end no more of it is left than is to be kept.
+  // Returns the peak memory of the layers on the CPU, from the embedding's output to its gradient.
+  // Checks that at the end only the tensors that must be kept are still allocated.
   size_t Measured(const StepShape& step, const std::vector<RecomputeSet>& sets) const {
     const bool consume = step.consume;
     const SequenceLayout layout = MakeSequenceLayout(batch_);
@@ -76,8 +77,9 @@ class StepMemoryTest : public testing::TestWithParam<Case> {
       PackSequences(RandomTokens(config_, std::vector<int64_t>(kTokens / kLongest, kLongest), 2));
 };
 
-// Forward and backward of layers take what the timeline counts, whatever they recompute. What a
-// GPU takes besides (a GEMM's workspace and the like) is counted without layers too.
+// Forward and backward of layers take the memory that PeakStepMemory predicts, for every set of
+// recomputed tensors. The prediction without layers gives the memory that only a GPU takes (such as
+// a GEMM's workspace), which is subtracted.
 TEST_P(StepMemoryTest, LayersTakeWhatIsCounted) {
   StepShape step = {.tokens = kTokens,
                     .target_rows = 1,
