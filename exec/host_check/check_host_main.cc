@@ -1,7 +1,8 @@
-// bazel run //exec:check_host: says for each confinement mechanism whether it is in force here, and
-// how.
+// bazel run //exec:check_host: prints for each confinement mechanism whether and how it is in force
+// on this machine.
 //
-// Exit codes: 0 candidates can be confined as asked, 1 they cannot (what is missing is printed).
+// Exit codes: 0 candidates can be confined as --sandbox says, 1 they cannot (the reason is
+// printed).
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>

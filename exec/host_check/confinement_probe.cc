@@ -35,7 +35,7 @@ std::string Amount(uint64_t value) {
   return value > (1 << 20) ? Megabytes(value) : absl::StrCat(value);
 }
 
-// One worker's report beside what the supervisor knows.
+// Compares one job's report with the supervisor's own surroundings and the pool's limits.
 class Assessment {
  public:
   Assessment(const Json& seen, const WorkerPool& pool)

@@ -13,12 +13,12 @@ namespace tritonrl {
 struct ConfinementCheck {
   std::string name;  // "user", "network", "system calls", ...
   bool in_force = false;
-  std::string how;  // by what, or what is missing
+  std::string how;  // the mechanism, or the missing part
 };
 
-// Starts one worker as a pool of that kind and device ("interpreter" or "cuda") would, and runs a
-// job in it that reports its surroundings instead of a kernel (no torch; about half a second).
-// FailedPrecondition when candidates cannot be confined that way here.
+// Starts one worker as a pool with this sandbox and device ("interpreter" or "cuda") would, and
+// runs a job in it that reports its surroundings instead of running a kernel (without torch; takes
+// about half a second). FailedPrecondition: this machine does not support the sandbox.
 absl::StatusOr<std::vector<ConfinementCheck>> ProbeConfinement(SandboxKind kind,
                                                                const std::string& device);
 

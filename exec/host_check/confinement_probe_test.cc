@@ -20,7 +20,7 @@ std::map<std::string, ConfinementCheck> Probe(SandboxKind kind) {
 TEST(DefencesTest, BubblewrapHasAllOfThem) {
   for (const auto& [name, check] : Probe(SandboxKind::kBubblewrap)) {
     if (name == "memory") continue;                  // depends on the host's cgroups
-    if (name == "user" && geteuid() != 0) continue;  // the same user as ours then
+    if (name == "user" && geteuid() != 0) continue;  // candidates then run as the test's user
     EXPECT_TRUE(check.in_force) << name << ": " << check.how;
   }
 }

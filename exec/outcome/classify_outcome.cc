@@ -30,7 +30,8 @@ Finding FromSignal(const JobReport& report, const ExecLimits& limits) {
           absl::StrCat("ended by signal ", report.signal, " (", strsignal(report.signal), ")")};
 }
 
-// Ends that concern the worker or the caller: the job is not to blame, whatever it did.
+// Sets `finding` and returns true if the worker, the pool or the caller's deadline ended the job,
+// which says nothing about the job's program.
 bool FromOurSide(const JobReport& report, Finding* finding) {
   switch (report.end) {
     case JobEnd::kNotStarted:
@@ -84,7 +85,8 @@ Finding FromJobSide(const JobReport& report, const ExecLimits& limits) {
                                         " before there was a result")};
 }
 
-// A failed fork shows as an exception in the candidate; the limit is what it really hit.
+// True if the job failed because a fork was refused. The candidate then reports some exception, but
+// the cause is the process limit.
 bool HidesProcessLimit(const JobReport& report, const ExecResult& result) {
   return report.refused_forks &&
          StatusOf(result.outcome().reason()) == Outcome::STATUS_CANDIDATE_FAILED &&
@@ -102,8 +104,8 @@ void AddMeasurements(const JobReport& report, ExecResult* result) {
   result->set_attempts(1);
 }
 
-// Moves the blame for what a job did to where it belongs: the reference's deeds are the task's, and
-// before any foreign code began nothing is anybody's but ours.
+// Assigns the blame for a job's failure: a failure of the reference is the task's, and a failure
+// before any foreign code began is an infrastructure error.
 Finding Blame(const JobReport& report, const JobChannel& channel, JobRole role,
               const Finding& finding) {
   const bool began = role == JobRole::kRunner ? channel.candidate_began : !channel.phase.empty();
@@ -111,7 +113,8 @@ Finding Blame(const JobReport& report, const JobChannel& channel, JobRole role,
     return {Outcome::INTERNAL_ERROR,
             absl::StrCat("the job's process was not confined: ", channel.setup_error)};
   }
-  // With the worker itself the channel is lost, which says nothing.
+  // If the worker died, the channel was lost with it, so an empty phase does not show that the job
+  // had not begun.
   if (!began && report.end != JobEnd::kWorkerDied) {
     return {Outcome::INTERNAL_ERROR, absl::StrCat("before the job began: ", finding.message)};
   }
@@ -139,7 +142,7 @@ ExecResult Unfinished(const JobReport& report, const ExecLimits& limits,
   }
   SetOutcome(finding.reason, finding.message, result.mutable_outcome());
   result.mutable_outcome()->set_detail(
-      report.output);  // its beginning and end; a crash leaves its traceback there
+      report.output);  // beginning and end of the output, with the traceback of a crash
   return result;
 }
 

@@ -1,4 +1,4 @@
-// From how a job's process ended to a typed outcome with its evidence.
+// Derives a typed outcome with its evidence from the way in which a job's process ended.
 #ifndef TRITONRL_EXEC_OUTCOME_CLASSIFY_OUTCOME_H_
 #define TRITONRL_EXEC_OUTCOME_CLASSIFY_OUTCOME_H_
 
@@ -10,10 +10,10 @@
 
 namespace tritonrl {
 
-// The result that the job of this role wrote, or the reason why there is none. What happens in a
-// job that runs the reference is the task's fault or ours, what happens in a runner before the
-// candidate's code begins is ours. A runner's Outcome::OK means that it ran to its end and no more.
-// `result_text`, if given, gets the job's result object where there was one.
+// Returns the result that a job of this role wrote, or the reason why there is none. A failure of a
+// reference's job is the task's, or an infrastructure error; a failure of a runner before the
+// candidate's code began is an infrastructure error. A runner's Outcome::OK means only that it ran
+// to its end. `result_text`, if given, is set to the job's result object if there is one.
 ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
                     std::string* result_text = nullptr);
 

@@ -43,7 +43,7 @@ TEST(ClassifyTest, MemoryExplainsAKill) {
   report.channel = kForward;
   EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome().reason(),
             Outcome::OUT_OF_MEMORY);
-  report.end = JobEnd::kWorkerDied;  // the kernel chose the worker itself
+  report.end = JobEnd::kWorkerDied;  // the out-of-memory killer chose the worker itself
   report.channel = "";
   EXPECT_EQ(Classify(report, DefaultLimits(), JobRole::kRunner).outcome().reason(),
             Outcome::OUT_OF_MEMORY);

@@ -22,14 +22,14 @@ constexpr size_t kMaxItems = 4096;  // launches, operators
 constexpr int kMaxArguments = 64;   // of a launch
 constexpr int kMaxOwnParameters = 8;
 
-// The first bytes of a text, cut between two characters: Protobuf wants valid UTF-8.
+// The first kMaxText bytes of a text, cut between two characters, as Protobuf requires valid UTF-8.
 std::string Prefix(const std::string& text) {
   size_t end = std::min(text.size(), kMaxText);
   while (end > 0 && end < text.size() && (text[end] & 0xC0) == 0x80) --end;
   return text.substr(0, end);
 }
 
-// Reads fields of one object; the first problem is kept and later reads give nothing.
+// Reads the fields of one object. The first error is kept in `status`; later reads return defaults.
 class Fields {
  public:
   Fields(const Json& object, const std::string& where, absl::Status* status)
@@ -67,7 +67,7 @@ class Fields {
     if (!value->is_boolean()) return Fail("true or false", name), false;
     return value->get<bool>();
   }
-  // True when the field is there and not null.
+  // True if the field is present and not null.
   bool Has(const char* name) const {
     seen_.insert(name);
     return object_.is_object() && object_.contains(name) && !object_[name].is_null();
@@ -86,7 +86,7 @@ class Fields {
     if (!value->is_object() || value->size() > kMaxItems) return Fail("an object", name), *empty;
     return *value;
   }
-  // An error when the object holds a field that nobody asked for.
+  // Sets an error if the object has a field that was not read.
   void NothingElse() const {
     if (!status_->ok()) return;
     for (const auto& [name, value] : object_.items()) {
@@ -95,7 +95,7 @@ class Fields {
   }
 
  private:
-  // Null when the field is missing (an error) or there was one before.
+  // Null if the field is missing, which is an error, or after an earlier error.
   const Json* Find(const char* name) const {
     seen_.insert(name);
     if (!status_->ok()) return nullptr;
@@ -117,9 +117,9 @@ class Fields {
 
 using Reasons = std::map<std::string, Outcome::Reason>;
 
-// What a job of each role may say of how it went.
 constexpr char kOutOfDeviceMemory[] = "out_of_device_memory";
 
+// The outcomes that a job of this role may report.
 const Reasons& ReasonsOf(JobRole role) {
   static const auto* const reference = new Reasons{
       {"ok", Outcome::OK},
@@ -128,7 +128,7 @@ const Reasons& ReasonsOf(JobRole role) {
   };
   static const auto* const runner = new Reasons{
       {"ran", Outcome::OK},
-      {"stopped", Outcome::OK},  // the supervisor wanted no more calls
+      {"stopped", Outcome::OK},  // the supervisor stopped it before its last call
       {"import_error", Outcome::IMPORT_ERROR},
       {"no_model_new", Outcome::NO_MODEL_NEW},
       {"construct_error", Outcome::CONSTRUCT_ERROR},
@@ -208,7 +208,7 @@ void ReadReferenceFields(const Fields& f, absl::Status* status, ExecResult* resu
   for (const Json& item : f.List("reference_ops"))
     ReadOp(item, status, result->add_reference_ops());
   if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
-  // The rest is read by ReadReferenceMemory.
+  // Marks the fields that the reference runner's code reads from the result's text.
   for (const char* name : {"visible", "calls", "trials", "shares_memory", "mutates_inputs",
                            "has_buffers", "bytes_per_second", "in_bytes", "out_bytes", "call_bytes",
                            "device_bytes", "out_of_memory"}) {

@@ -1,4 +1,4 @@
-// A job's result object (see docs/protocol.md) as an ExecResult.
+// Strict parser of a job's untrusted result channel (format in docs/protocol.md).
 #ifndef TRITONRL_EXEC_OUTCOME_RESULT_JSON_H_
 #define TRITONRL_EXEC_OUTCOME_RESULT_JSON_H_
 
@@ -10,27 +10,28 @@
 
 namespace tritonrl {
 
-// What a job does; its result has the fields of its role.
+// The program that a job runs. It decides which fields the job's result has.
 enum class JobRole {
   kReference,  // runs the reference, makes inputs and expected outputs
   kRunner,     // runs the candidate
 };
 
-// What a job's process wrote into its result channel, taken apart line by line.
+// Contents of a job's result channel.
 struct JobChannel {
-  std::string phase;             // the last one announced; "" before the first
-  bool candidate_began = false;  // a phase after "reference" was announced
+  std::string phase;             // the last phase announced; "" before the first
+  bool candidate_began = false;  // a phase other than "reference" was announced
   bool has_result = false;
-  // Of a runner: Outcome::OK here means that it says it ran, not that anything was right.
+  // The parsed result. A runner's Outcome::OK means that it claims to have run, not that any output
+  // is right.
   ExecResult result;
-  std::string result_text;  // the result object itself, as JSON
-  std::string setup_error;  // the process could not set up its confinement
+  std::string result_text;  // the result object as JSON
+  std::string setup_error;  // why the process could not set up its confinement; "" if it could
 };
 
-// Lines are JSON objects with one key: "phase", "setup_error", or one "result" as the last line.
-// InvalidArgument when anything else is there, a field is missing or too many, or an outcome is not
-// one that the role may report: a candidate may have written it, so nothing in here is trusted. A
-// runner in particular has no word for "correct".
+// Parses the channel's lines, JSON objects with one key: "phase", "setup_error", or "result" in the
+// last line. The channel is untrusted, as a candidate may have written to it. InvalidArgument: a
+// line is something else, a field is missing or unknown, or the role may not report this outcome.
+// No runner can report "correct".
 absl::StatusOr<JobChannel> ParseChannel(absl::string_view bytes, JobRole role);
 
 }  // namespace tritonrl
