@@ -97,8 +97,8 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
   }
   bool alone = false;
   for (int attempt = 1;; ++attempt) {
-    // With the role TIME there is one place; with others the backend itself gives whoever measures
-    // its device alone, for that part of the job only.
+    // With the role TIME the gate has one slot. With other roles the backend itself takes exclusive
+    // use of the device, only for the timed part of a job.
     DeviceGate::Lease lease(device->gate.get(), deadline);
     const bool in = alone ? lease.AcquireExclusive(deadline) : lease.Reserve(bytes, deadline);
     if (!in) return NoTurnInTime(clock_->Now() - entered);
@@ -114,7 +114,7 @@ absl::StatusOr<ExecResult> Dispatcher::RunOn(Device* device, const ExecRequest& 
     } else {
       result.set_attempts(std::max(result.attempts(), 1) + 1);
     }
-    // Others may have held the memory that it lacked.
+    // A lack of device memory counts only if no other job used the device at the same time.
     if (!result.outcome().device_memory() || !lease.was_shared()) return result;
     alone = true;
   }

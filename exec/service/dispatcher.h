@@ -21,7 +21,7 @@
 
 namespace tritonrl {
 
-// "both", "check", "time". InvalidArgument lists them.
+// Parses "both", "check" or "time". InvalidArgument lists the valid names.
 absl::StatusOr<ServerRole> ParseServerRole(const std::string& name);
 
 struct DispatcherOptions {
@@ -29,36 +29,38 @@ struct DispatcherOptions {
   int queue = 256;                  // jobs that may wait, over all devices
   int64_t memory_budget_bytes = 0;  // of each device; 0: no admission by memory
   int64_t job_bytes = 0;  // estimate for a job that names none; 0: an equal share of the budget
-  // GPUs by the backends' order, told in the results; missing ones are not told.
+  // Name of each backend's GPU, in the order of the backends, for results and the description. A
+  // backend without an entry has an empty name.
   std::vector<std::string> gpus = {};
 };
 
+// Thread-safe.
 class Dispatcher {
  public:
-  // One backend for each device, all of one kind.
+  // One backend per device, all of the same kind.
   Dispatcher(const DispatcherOptions& options, std::vector<std::unique_ptr<DeviceBackend>> backends,
              Clock* clock = Clock::Real());
 
   // Runs the job on the device with the fewest jobs and blocks until there is an outcome.
-  // `cancelled` is asked before it starts (the caller may have gone). ResourceExhausted: the queue
-  // is full. Unavailable: draining. FailedPrecondition: not a job for this role. Besides these the
-  // errors of DeviceBackend::Run. A deadline that passes while it waits is an outcome,
-  // Outcome::DEADLINE.
+  // Before the job starts, `cancelled` tells whether the caller has gone; the error is Cancelled
+  // then. ResourceExhausted: the queue is full. Unavailable: the dispatcher is draining.
+  // FailedPrecondition: the role excludes the job. Further errors are those of DeviceBackend::Run.
+  // A deadline that passes while the job waits gives the outcome DEADLINE.
   //
   // With the role TIME a job has exclusive use of its device from start to end; with other roles
   // the backend takes exclusive use while it measures. A job that ran out of device memory beside
-  // other jobs is run again with exclusive use.
+  // other jobs runs again with exclusive use.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, int64_t memory_bytes,
                                  absl::Time deadline, const std::function<bool()>& cancelled);
 
-  // From now on Run refuses with Unavailable; waiting and running jobs go on.
+  // Makes later calls of Run fail with Unavailable; waiting and running jobs continue.
   void Drain();
-  // Waits until no job waits or runs; false when `deadline` passes first.
+  // Waits until no job waits or runs. False if `deadline` passes first.
   bool WaitIdle(absl::Time deadline);
 
-  // Milliseconds after which a refused caller may find room: the mean time of a job.
+  // Milliseconds after which a refused caller should retry: the mean time of a job, 50 to 5000.
   int64_t RetryHint() const;
-  // Role, devices, load, and outcomes of the jobs so far.
+  // Returns role, devices, load, and the outcomes of finished jobs.
   ServerDescription Describe() const;
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-// Waits, bounded, for something that another thread brings about.
+// Waits up to about 20 s until another thread makes `condition` true.
 template <typename Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 2000; ++i) {
@@ -31,7 +31,7 @@ bool Eventually(Condition condition) {
 
 class DispatcherTest : public testing::Test {
  protected:
-  // `devices` alike; the backends stay known to the test.
+  // Makes a dispatcher with `devices` equal backends, to which `backends_` then points.
   Dispatcher& Make(const DispatcherOptions& options, ScriptedBackend::Answer answer,
                    int devices = 1, int concurrency = 2, bool modelled = true) {
     std::vector<std::unique_ptr<DeviceBackend>> backends;
@@ -46,7 +46,7 @@ class DispatcherTest : public testing::Test {
   static bool Never() { return false; }
   absl::Time Soon() { return clock_.Now() + absl::Seconds(20); }
 
-  // Runs in a thread of its own; joined at the end of the test.
+  // Runs a request in a new thread, which JoinAll or the test's end joins.
   void Start(const ExecRequest& request, int64_t bytes = 0) {
     threads_.emplace_back([this, request, bytes] {
       const auto result = dispatcher_->Run(request, bytes, Soon(), Never);
@@ -199,7 +199,7 @@ TEST_F(DispatcherTest, EstimatesAreHeldToTheBudget) {
       1, 8);
   for (int i = 0; i < 30; ++i) {
     Start(SomeRequest(i % 3 == 0 ? "large" : "small"), (i % 3 == 0 ? 6 : 2) * kGib);
-    if (i < 3) {  // one large and two small ones fit
+    if (i < 3) {  // one large and two small jobs fit
       ASSERT_TRUE(backends_[0]->WaitRunning(i + 1));
     }
   }
@@ -213,7 +213,7 @@ TEST_F(DispatcherTest, EstimatesAreHeldToTheBudget) {
 }
 
 TEST_F(DispatcherTest, OutOfMemoryInCompanyIsTriedAgainAlone) {
-  // Memory for two small jobs or one large one.
+  // The device's memory holds two small jobs or one large one.
   std::atomic<int> used{0};
   absl::Notification both_in, large_failed;
   Dispatcher& d = Make({}, [&](const ExecRequest& request, absl::Time) {

@@ -37,12 +37,12 @@ namespace {
 
 constexpr int kMinTokenLength = 32;
 constexpr int kCallsBeside = 16;             // Describe, health, and calls about to be refused
-constexpr size_t kMemory = size_t{1} << 30;  // of gRPC's buffers, over all connections
-constexpr int kMaxStreams = 1024;            // calls of one connection
+constexpr size_t kMemory = size_t{1} << 30;  // limit of gRPC's buffers, over all connections
+constexpr int kMaxStreams = 1024;            // concurrent calls of one connection
 constexpr int kMaxMetadataBytes = 16 << 10;
-constexpr int kPingMilliseconds = 5000;  // clients may ask that often whether we live
+constexpr int kPingMilliseconds = 5000;  // interval at which clients may send keepalive pings
 
-// The numbers of the codes are the same.
+// gRPC and absl use the same numbers for their codes.
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
@@ -55,7 +55,7 @@ std::string AddressText(const sockaddr* address) {
     return text;
   }
   const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
-  // A link-local address means nothing without its interface.
+  // A link-local address is useless without the name of its interface.
   if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) return "";
   inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
   return absl::StrCat("[", text, "]");
@@ -143,7 +143,7 @@ class ExecServer::Service : public ExecService::Service {
 
   const ExecServerOptions options_;
   Dispatcher* const dispatcher_;
-  std::atomic<int64_t> next_call_{0};  // for the log
+  std::atomic<int64_t> next_call_{0};  // number of a call in the log
 };
 
 struct ExecServer::Parts {
@@ -167,7 +167,7 @@ absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(const ExecServerOp
   const ServerDescription description = dispatcher->Describe();
   grpc::ResourceQuota quota("exec_server");
   quota.Resize(kMemory);
-  // A call holds a thread while it waits, so that this bounds the calls too.
+  // A call occupies a thread while it waits, so this also bounds the number of calls.
   quota.SetMaxThreads(description.concurrency() + description.queue() + kCallsBeside);
 
   grpc::EnableDefaultHealthCheckService(true);
@@ -201,7 +201,7 @@ bool ExecServer::Drain(absl::Duration wait) {
   parts_->dispatcher->Drain();
   const absl::Time deadline = absl::Now() + wait;
   if (!parts_->dispatcher->WaitIdle(deadline)) return false;
-  // Answers on their way out get a moment more.
+  // Gives answers that are still being sent up to 2 s.
   parts_->server->Shutdown(absl::ToChronoTime(absl::Now() + absl::Seconds(2)));
   return true;
 }

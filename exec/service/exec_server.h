@@ -12,35 +12,38 @@
 #include "exec/service/server_registry.h"
 #include "exec/service/service.pb.h"
 
-// The gRPC service of exec/service/service.proto in front of a dispatcher, and its status.
+// Serves the gRPC service of exec/service/service.proto from a dispatcher, and shows the status of
+// such servers.
 
 namespace tritonrl {
 
 struct ExecServerOptions {
-  std::string interface = "lo";  // the network interface whose address is listened on
-  int port = 0;                  // 0: any free one
-  std::string token;             // of at least 32 characters
-  absl::Duration max_call = absl::Minutes(20);  // longest deadline a caller gets
+  std::string interface = "lo";  // network interface on whose address the server listens
+  int port = 0;                  // 0: any free port
+  std::string token;             // at least 32 characters
+  absl::Duration max_call = absl::Minutes(20);  // upper bound of a caller's deadline
 };
 
-// The address of a network interface as it stands before a port: its first IPv4 address, else its
-// first IPv6 one in brackets. NotFound lists the interfaces there are.
+// Returns the address of a network interface in the form that precedes a port: its first IPv4
+// address, else its first IPv6 address in brackets. NotFound lists the interfaces of this machine.
 absl::StatusOr<std::string> InterfaceAddress(const std::string& interface);
 
 class ExecServer {
  public:
-  // Listens when it returns. The dispatcher must outlive the server.
+  // Starts a server, which listens when this returns. The dispatcher must outlive the server.
+  // InvalidArgument: the token is too short. NotFound: see InterfaceAddress. Unavailable: the port
+  // cannot be used.
   static absl::StatusOr<std::unique_ptr<ExecServer>> Start(const ExecServerOptions& options,
                                                            Dispatcher* dispatcher);
-  ~ExecServer();  // refuses new work and waits for what runs; what waits is dropped
+  ~ExecServer();  // refuses new jobs, drops waiting jobs and waits for running ones
   ExecServer(const ExecServer&) = delete;
   ExecServer& operator=(const ExecServer&) = delete;
 
   // "127.0.0.1:41234".
   const std::string& address() const { return address_; }
 
-  // Says NOT_SERVING to health checks, refuses new work and waits until what waits and runs has
-  // its answer, at most `wait`. False when something was left; it still runs then.
+  // Answers health checks with NOT_SERVING, refuses new jobs, and waits at most `wait` until all
+  // waiting and running jobs are answered. False if some are not; they continue.
   bool Drain(absl::Duration wait);
 
  private:
@@ -52,14 +55,15 @@ class ExecServer {
   const std::unique_ptr<Parts> parts_;
 };
 
-// Asks one server, at most until `deadline`. Unavailable: it does not answer; Unauthenticated: the
-// token is not its own.
+// Calls Describe on one server, waiting at most until `deadline`. Unavailable: the server does not
+// answer. Unauthenticated: the token is not that server's.
 absl::StatusOr<ServerDescription> AskServer(const ServerEntry& server, absl::Time deadline);
 
-// Some lines for people: "127.0.0.1:4711: both, interpreter, up 12 s; 1 running, ...".
+// Returns some lines for people: "127.0.0.1:4711: both, interpreter, up 12 s; 1 running, ...".
 std::string StatusText(const std::string& address, const ServerDescription& description);
 
-// One line of JSON with the description's fields as service.proto names them, and the address.
+// Returns one line of JSON: the address, and the description's fields with the names of
+// service.proto.
 std::string StatusJson(const std::string& address, const ServerDescription& description);
 
 }  // namespace tritonrl

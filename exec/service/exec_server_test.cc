@@ -1,4 +1,4 @@
-// A server in this process, called over loopback; its backend answers as told.
+// A server with a scripted backend in this process, called over loopback.
 #include "exec/service/exec_server.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@
 namespace tritonrl {
 namespace {
 
-// A call without any of the client's own care.
+// Calls Run directly, without RemoteBackend's checks and retries.
 grpc::Status RawRun(const TestServer& server, const RunRequest& request,
                     const std::vector<std::string>& authorizations, RunReply* reply,
                     absl::Duration limit = absl::Seconds(20), std::string* retry_after = nullptr) {
@@ -121,7 +121,7 @@ TEST(ExecServerTest, OversizedAndSenselessRequestsAreRefused) {
   EXPECT_EQ(RawRun(server, RunRequest(), {good}, &reply).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(server.backend->calls(), 0);
-  // The client says so itself, at once.
+  // The client rejects such requests itself, without a call.
   auto client = Connect({&server});
   ASSERT_NE(client, nullptr);
   EXPECT_TRUE(absl::IsInvalidArgument(
@@ -244,7 +244,7 @@ TEST(ExecServerTest, GarbageOnThePortHarmsNobody) {
       bytes.push_back(static_cast<char>(random.Below(256)));
     }
     (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (i % 3 != 0) close(fd);  // the others stay open for a while, as a slow client would
+    if (i % 3 != 0) close(fd);  // the other connections stay open, like those of a slow client
   }
   auto client = Connect({&server});
   ASSERT_NE(client, nullptr);

@@ -20,8 +20,8 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kSilence = absl::Seconds(2);           // before somebody who waits is told
-constexpr absl::Duration kBusyPause = absl::Milliseconds(500);  // when a server names none
+constexpr absl::Duration kSilence = absl::Seconds(2);           // wait before the user is told
+constexpr absl::Duration kBusyPause = absl::Milliseconds(500);  // if the server names no pause
 
 ExecResult InfraErrorResult(Outcome::Reason reason, const std::string& message) {
   ExecResult result;
@@ -30,7 +30,8 @@ ExecResult InfraErrorResult(Outcome::Reason reason, const std::string& message) 
   return result;
 }
 
-// The server's trailer, or nothing when the refusal did not come from its queue.
+// Returns the pause in the server's trailer. Nullopt if there is none, as the refusal then did not
+// come from the server's queue.
 std::optional<absl::Duration> RetryAfter(const grpc::ClientContext& context) {
   const auto& trailers = context.GetServerTrailingMetadata();
   const auto found = trailers.find(kRetryTrailer);
@@ -130,7 +131,7 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
         pool_.DoneBusy(endpoint.get(), RetryAfter(context).value_or(kBusyPause));
         break;
       default:
-        // Refused while it shuts down, or lost with the job: another gets it.
+        // The server is shutting down or was lost with the job: try another server.
         pool_.DoneLost(endpoint.get(), status);
         last = status;
         ++losses;

@@ -1,5 +1,5 @@
-// A device backend on other machines: one or several servers (exec/service/service.proto), found by
-// address or through the folder in which they register.
+// A device backend that runs candidates on one or several servers (exec/service/service.proto),
+// found by address or through the folder in which they register.
 #ifndef TRITONRL_EXEC_SERVICE_REMOTE_BACKEND_H_
 #define TRITONRL_EXEC_SERVICE_REMOTE_BACKEND_H_
 
@@ -18,34 +18,34 @@ namespace tritonrl {
 
 struct RemoteOptions {
   std::vector<ServerEntry> servers;                    // address and token of each
-  std::string registry_dir;                            // "": none
-  absl::Duration connect_timeout = absl::Seconds(30);  // for the first server to answer
-  int64_t memory_bytes = 0;  // estimate for each job, sent along; 0: the servers' own
-  int max_losses = 3;        // servers lost under one job before it is given up
+  std::string registry_dir;                            // folder of the registry; "": none
+  absl::Duration connect_timeout = absl::Seconds(30);  // wait for the first server to answer
+  int64_t memory_bytes = 0;  // memory estimate sent with each job; 0: the servers' default
+  int max_losses = 3;        // number of servers lost with one job after which it is given up
 };
 
-// From the value of --servers: a folder (a register), or HOST:PORT[,HOST:PORT...] with the token in
-// `token_file`. InvalidArgument says what is missing.
+// Parses the value of --servers: a registry folder, or HOST:PORT[,HOST:PORT...] with the token in
+// `token_file`. InvalidArgument names the missing or malformed part. Errors of TokenFromFile.
 absl::StatusOr<RemoteOptions> ParseServers(const std::string& servers,
                                            const std::string& token_file);
 
 class RemoteBackend;
-// ParseServers with paths as a person gives them (see UserPath), then Connect. When no server has
-// answered after a moment, `tell` gets one sentence, and the wait goes on.
+// ParseServers with the paths of a command line (see UserPath), then Connect. If no server has
+// answered after 2 s, passes one sentence to `tell` and waits on.
 absl::StatusOr<std::unique_ptr<RemoteBackend>> ConnectToServers(
     const std::string& servers, const std::string& token_file,
     const std::function<void(const std::string&)>& tell = [](const std::string&) {});
 
 class RemoteBackend : public DeviceBackend {
  public:
-  // Returns when every server was asked and one at least answers. InvalidArgument,
-  // Unauthenticated, NotFound or Unavailable, with the address.
+  // Returns when every server has been asked and at least one has answered. Errors as of
+  // RemotePool::WaitReady, with the server's address.
   static absl::StatusOr<std::unique_ptr<RemoteBackend>> Connect(const RemoteOptions& options);
 
-  // A job whose server is lost (killed, unreachable, shut down) is sent to another; after
-  // max_losses, or with no server until the deadline, the outcome is Outcome::WORKER_LOST: our
-  // fault. A full queue is waited for. With servers of the roles CHECK and TIME the candidate is
-  // checked at one of the former, and timed at one of the latter if it is correct.
+  // Sends a job to another server if its server is lost (killed, unreachable, shut down). After
+  // max_losses losses, or if no server takes the job until the deadline, the outcome is
+  // WORKER_LOST. Waits if a server's queue is full. With servers of both roles CHECK and TIME, a
+  // CHECK server checks the candidate first, and a TIME server times it if it is correct.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   int concurrency() const override { return pool_.concurrency(); }
@@ -53,7 +53,7 @@ class RemoteBackend : public DeviceBackend {
   bool modelled() const override { return pool_.description().modelled(); }
   std::string sandbox_description() const override;
 
-  // Servers lost under a job so far.
+  // Number of servers lost with a job so far.
   int64_t losses() const { return losses_; }
 
  private:

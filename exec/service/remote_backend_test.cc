@@ -1,4 +1,4 @@
-// A client and several servers in one process over loopback; their backends answer as told.
+// A client and several servers with scripted backends in one process, over loopback.
 #include "exec/service/remote_backend.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(RemoteBackendTest, ALostServersJobsGoToAnother) {
   absl::Notification release;
   auto lost = std::make_unique<TestServer>([&](const ExecRequest&, absl::Time) {
     release.WaitForNotificationWithTimeout(absl::Seconds(20));
-    return ScriptedBackend::Result(Outcome::CANCELLED);  // what a pool says that is torn down
+    return ScriptedBackend::Result(Outcome::CANCELLED);  // the outcome of a stopped worker pool
   });
   TestServer other(AnswerOk());
   auto client = Connect({lost.get(), &other});
@@ -50,7 +50,7 @@ TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome().status(), Outcome::STATUS_INFRA_ERROR) << result->DebugString();
   EXPECT_TRUE(IsRetryable(result->outcome().reason()));
-  // It comes back at the same address.
+  // A server starts again at the same address.
   TestServer again(AnswerOk(), {}, 2, true, port);
   const auto later = client->Run(SomeRequest(), Soon());
   ASSERT_TRUE(later.ok());

@@ -22,7 +22,8 @@ constexpr absl::Duration kReadRegister = absl::Seconds(1);
 
 }  // namespace
 
-// A server's machine may vanish without a word; pings find that out within seconds.
+// Keepalive pings detect within seconds that a server's machine has vanished without closing the
+// connection.
 std::unique_ptr<ExecService::Stub> ConnectTo(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -33,7 +34,7 @@ std::unique_ptr<ExecService::Stub> ConnectTo(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // done here, with other servers
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // RemoteBackend retries at other servers
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   arguments.SetMaxSendMessageSize(kMaxRequestBytes);
   return ExecService::NewStub(
@@ -75,7 +76,7 @@ void RemotePool::Add(const ServerEntry& entry) {
     known->listed = true;
     return;
   }
-  // A new server, or another one at the old one's address; calls to that keep their object.
+  // A new server, or a new token at a known address. Calls in flight keep the old object alive.
   known = std::make_shared<RemoteEndpoint>();
   known->address = entry.address;
   known->token = entry.token;
@@ -95,7 +96,8 @@ void RemotePool::ReadRegisterAgain() {
     listed.insert(entry.address);
     Add(entry);
   }
-  // A killed server leaves its file, one that ends well removes it.
+  // Drops servers whose entry is gone: a server removes its file when it ends in order, while a
+  // killed server leaves it.
   for (auto it = endpoints_.begin(); it != endpoints_.end();) {
     it->second->listed = listed.count(it->first) > 0;
     const bool drop = !it->second->listed && it->second->in_flight == 0;
@@ -139,7 +141,7 @@ void RemotePool::Probe(const Endpoint& endpoint) {
                                                              : RemoteEndpoint::State::kDown;
 }
 
-// Asks those that do not answer whether they do again.
+// Rereads the registry and probes the servers that are not up, until the pool is destroyed.
 void RemotePool::Maintain() {
   absl::Time next_reading = absl::Now() + kReadRegister;
   while (true) {
@@ -180,7 +182,8 @@ absl::Status RemotePool::WaitReady(absl::Time deadline) {
     refused = AddContext(endpoint->error, absl::StrCat("server ", address));
     if (absl::IsInvalidArgument(refused)) return refused;
   }
-  // One that does not know our token may be another's at an address that a killed one had.
+  // A server that rejects the token may be somebody else's, at the address of a killed server, so
+  // it is an error only if no server is up.
   if (up) return absl::OkStatus();
   RETURN_IF_ERROR(refused);
   if (endpoints_.empty()) {
@@ -227,7 +230,7 @@ std::shared_ptr<RemoteEndpoint> RemotePool::Pick(bool timing, absl::Time deadlin
       return endpoint;
     }
     if (absl::Now() >= deadline) return nullptr;
-    // What it waits for may also be a time that passes (busy_until), hence the short waits.
+    // Polls, as the passage of busy_until signals no condition.
     const absl::Duration left = deadline - absl::Now();
     mutex_.AwaitWithTimeout(absl::Condition(&stopping_), std::min(left, absl::Milliseconds(20)));
   }

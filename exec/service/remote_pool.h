@@ -1,4 +1,4 @@
-// The servers that a client knows: who they are, whether they answer, how busy we keep them.
+// The servers that a client knows, with their state and the load that this client puts on them.
 #ifndef TRITONRL_EXEC_SERVICE_REMOTE_POOL_H_
 #define TRITONRL_EXEC_SERVICE_REMOTE_POOL_H_
 
@@ -19,7 +19,7 @@
 
 namespace tritonrl {
 
-// One server. Fields below the first three are guarded by the pool.
+// One server. The pool's mutex guards all fields but the first three, which are constant.
 struct RemoteEndpoint {
   std::string address;
   std::string token;
@@ -29,45 +29,48 @@ struct RemoteEndpoint {
   State state = State::kUnknown;
   absl::Status error;  // why it is down or refused
   ServerDescription description;
-  int in_flight = 0;                             // our calls
-  absl::Time busy_until = absl::InfinitePast();  // it said that its queue is full
+  int in_flight = 0;                             // this client's calls
+  absl::Time busy_until = absl::InfinitePast();  // end of the pause after a full queue
   absl::Time next_probe = absl::InfinitePast();
-  absl::Duration pause = absl::ZeroDuration();  // between probes, doubled up to some seconds
-  bool listed = true;                           // false: no longer in the register
+  absl::Duration pause = absl::ZeroDuration();  // between probes; doubles up to 5 s
+  bool listed = true;                           // false: no longer in the registry
 };
 
+// Thread-safe.
 class RemotePool {
  public:
-  // `registry_dir` ("": none) is read again all the time, so that servers come and go.
+  // Reads `registry_dir` ("": none) again every second, so that servers can come and go.
   RemotePool(const std::vector<ServerEntry>& servers, std::string registry_dir);
   ~RemotePool();
   RemotePool(const RemotePool&) = delete;
   RemotePool& operator=(const RemotePool&) = delete;
 
-  // Waits until every server known was asked once and one at least is up, or the deadline passes.
-  // Unavailable, Unauthenticated or NotFound say what is wrong; InvalidArgument: servers differ in
-  // their backend.
+  // Waits until every known server has been asked once and at least one is up or has refused, or
+  // the deadline passes. InvalidArgument: servers have different backends. Otherwise OK if one is
+  // up, else Unauthenticated (a server rejects the token), NotFound (no server is registered) or
+  // Unavailable (no server answers).
   absl::Status WaitReady(absl::Time deadline);
 
-  // A server for the job, the one with the least of our calls for its size, in turn among equals;
-  // counts a call in flight. Null when the deadline passes before there is one. With `timing` a
-  // server that takes times, else one that checks; servers of the role BOTH do either.
+  // Waits for a server that takes the job and counts a call in flight to it. Chooses the server
+  // with the fewest calls in flight relative to its concurrency, round robin among equals.
+  // `timing`: the server must have the role TIME, else CHECK; the role BOTH suits either. Null if
+  // the deadline passes first.
   std::shared_ptr<RemoteEndpoint> Pick(bool timing, absl::Time deadline);
 
-  // The call has ended: well; refused for a full queue; or the server was lost (or drains).
+  // Each ends a call in flight: with an answer, refused for a full queue, or with the server lost
+  // or draining.
   void Done(RemoteEndpoint* endpoint);
   void DoneBusy(RemoteEndpoint* endpoint, absl::Duration retry_after);
   void DoneLost(RemoteEndpoint* endpoint, const absl::Status& error);
 
-  // True when servers of the role CHECK and such of the role TIME are known: a candidate is then
-  // checked first.
+  // True if servers of both roles CHECK and TIME are known. A candidate is then checked first.
   bool Split() const;
 
-  // Jobs at the same time, over the servers that are up now.
+  // Number of jobs that run at the same time, summed over the servers that are up now; at least 1.
   int concurrency() const;
-  // Of the servers that were seen so far.
+  // The description of the server that last came up.
   ServerDescription description() const;
-  // "2 of 3 servers", and the reason why the others do not answer.
+  // "2 of 3 servers", and why the other servers do not answer.
   std::string Summary() const;
 
  private:
@@ -92,10 +95,10 @@ class RemotePool {
   std::thread maintenance_;
 };
 
-// A line to a server, which is tried when it is used.
+// Returns a stub for a server. The connection is made at the first call.
 std::unique_ptr<ExecService::Stub> ConnectTo(const std::string& address);
 
-// The metadata and deadline that every call to a server carries.
+// Sets the metadata and the deadline of a call to a server.
 void PrepareCall(const RemoteEndpoint& endpoint, absl::Time deadline, grpc::ClientContext* context);
 
 absl::Status FromGrpc(const grpc::Status& status);

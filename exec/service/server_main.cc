@@ -1,10 +1,11 @@
-// bazel run //exec:server -- --register=RUN_DIR: checks candidates for others over the network.
+// bazel run //exec:server -- --register=RUN_DIR: runs candidates for clients over the network.
 //
-// bazel run //exec:server -- --status --register=RUN_DIR: what the servers there say of themselves.
+// bazel run //exec:server -- --status --register=RUN_DIR: prints the status of the servers
+// registered there.
 //
-// Exit codes: 0 ended by SIGTERM or SIGINT after all work had its answer, 1 some had none in
-// --drain_seconds, 2 a value that makes no sense, 3 it cannot work here (no sandbox, no GPU, port
-// taken).
+// Exit codes: 0 ended by SIGTERM or SIGINT with all jobs answered, 1 some jobs were not answered
+// within --drain_seconds, 2 an invalid flag, 3 the server cannot run here (no sandbox, no GPU, port
+// taken); with --status: some server does not answer.
 #include <google/protobuf/stubs/logging.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ int Complain(const absl::Status& status) {
 
 int64_t Gibibytes(double value) { return static_cast<int64_t>(value * (int64_t{1} << 30)); }
 
-// The GPU of each pool of workers, as WorkerPoolOptions::gpu takes it.
+// Returns the GPU of each worker pool, in the form of WorkerPoolOptions::gpu.
 absl::StatusOr<std::vector<std::string>> ChooseGpus() {
   const std::string flag = absl::GetFlag(FLAGS_gpus);
   if (flag.empty()) return std::vector<std::string>{""};
@@ -174,7 +175,7 @@ absl::StatusOr<int> Serve() {
          registration == nullptr ? "" : registration->file().c_str());
   fflush(stdout);
   while (interrupts.received() == 0) absl::SleepFor(absl::Milliseconds(50));
-  registration.reset();  // nobody shall find it any more
+  registration.reset();  // so that no client finds this server any more
   const ServerDescription last = dispatcher.Describe();
   printf("server: signal %d; finishing %d jobs that run and %d that wait\n", interrupts.received(),
          last.running(), last.waiting());
@@ -184,12 +185,12 @@ absl::StatusOr<int> Serve() {
          static_cast<long long>(dispatcher.Describe().finished()),
          finished ? "" : "; some had no answer in time");
   fflush(stdout);
-  // Objects would wait for the jobs; the workers end with this process.
+  // Destructors would wait for the running jobs. The workers end with this process.
   if (!finished) _exit(kLeftWork);
   return kEnded;
 }
 
-// The servers that --status asks.
+// Returns the servers that --status asks.
 absl::StatusOr<std::vector<ServerEntry>> KnownServers() {
   const std::string dir = absl::GetFlag(FLAGS_register);
   if (dir.empty()) {
@@ -237,9 +238,9 @@ int Main() {
 
 int main(int argc, char** argv) {
   tritonrl::StartProgram("Checks candidates for others over the network.", argc, argv);
-  // gRPC's own lines repeat at length what is told in a sentence here.
+  // gRPC logs at length the errors that this program reports in one sentence.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  // Protobuf would write a line for each malformed message, and those are a stranger's.
+  // Protobuf would log a line for each malformed message, and any stranger may send those.
   google::protobuf::SetLogHandler(nullptr);
   return tritonrl::Main();
 }

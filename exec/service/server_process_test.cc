@@ -109,7 +109,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->outcome().reason(), Outcome::MISMATCH);
 
-  // SIGTERM in mid-job: the job has its answer, the entry is gone, the exit code is 0.
+  // SIGTERM during a job: the job is answered, the registry entry is removed, the exit code is 0.
   std::atomic<int> outcome{-1};
   std::thread caller([&] {
     auto last = (*client)->Run(Softmax("import time; time.sleep(2)\n"), absl::Now() + kPatience);

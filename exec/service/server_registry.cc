@@ -71,7 +71,8 @@ absl::StatusOr<std::string> TokenFromFile(const std::string& path, bool create) 
 }
 
 bool EqualTokens(absl::string_view a, absl::string_view b) {
-  // Hashes have one length, whatever the tokens'; and no early way out of the loop.
+  // Hashes have a fixed length, and the loop has no early exit, so the time reveals neither the
+  // length of a token nor the position of a difference.
   const std::string x = Sha256Hex(a);
   const std::string y = Sha256Hex(b);
   volatile unsigned char difference = 0;
@@ -147,7 +148,7 @@ absl::StatusOr<std::vector<ServerEntry>> ReadServerRegistry(const std::string& d
       problems->push_back(absl::StrCat(file, " does not describe a server; remove it"));
       continue;
     }
-    // A killed server leaves its file, and its port may have gone to another since.
+    // A killed server leaves its file, and a new server may have its port since.
     ServerEntry& known = entries[entry.address];
     if (known.address.empty() || known.started < entry.started) known = std::move(entry);
   }

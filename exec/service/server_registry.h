@@ -11,40 +11,40 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Small files that only their owner may read: tokens, and what holds one.
-//
-// The folder through which clients find servers: DIR/servers/HOST-PID.json, mode 600, one for each
-// server, there while it takes work.
+// Tokens in files that only their owner may read, and the registry through which clients find
+// servers: DIR/servers/HOST-PID.json, mode 600, one file for each server that accepts jobs.
 
 namespace tritonrl {
 
-// Writes a file of mode 600 in one step: it is there whole or not at all.
+// Writes a file of mode 600 atomically.
 absl::Status WritePrivateFile(const std::string& path, absl::string_view contents);
 
-// Reads at most 64 KiB. PermissionDenied when the file belongs to another user or others may read
-// or write it; links are not followed.
+// Reads at most 64 KiB. Does not follow links. PermissionDenied: the file is not a plain file of
+// this user, or others may access it.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path);
 
-// 256 random bits as 64 hex digits.
+// Returns 256 random bits as 64 hex digits.
 absl::StatusOr<std::string> NewToken();
 
-// The token in a private file, without white space around it; at least 32 characters. With `create`
-// a missing file is made with a new token.
+// Returns the token in a private file, without surrounding white space. `create`: a missing file is
+// created with a new token. InvalidArgument: the file does not hold one token of at least 32
+// characters. Further errors are those of ReadPrivateFile.
 absl::StatusOr<std::string> TokenFromFile(const std::string& path, bool create);
 
-// Takes the same time wherever two tokens differ.
+// True if the tokens are equal. Takes the same time wherever they differ.
 bool EqualTokens(absl::string_view a, absl::string_view b);
 
 struct ServerEntry {
   std::string address;  // "host:port"
   std::string token;
-  std::string role;     // for people; clients ask the server
-  int64_t started = 0;  // nanoseconds since 1970; set when it registers
+  std::string role;     // for people; clients ask the server itself
+  int64_t started = 0;  // nanoseconds since 1970; Create sets it in the file
 };
 
+// A server's file in the registry, which exists as long as this object.
 class ServerRegistration {
  public:
-  // Makes DIR/servers (mode 700) if it is missing, and the file in one step.
+  // Creates DIR/servers (mode 700) if it is missing, and writes the file atomically.
   static absl::StatusOr<std::unique_ptr<ServerRegistration>> Create(const std::string& dir,
                                                                     const ServerEntry& entry);
   ~ServerRegistration();  // removes the file
@@ -58,10 +58,10 @@ class ServerRegistration {
   const std::string file_;
 };
 
-// All servers registered below `dir`, also those that were killed and could not remove their file;
-// of several at one address the last that started.
-// A file that is no entry, or that others may read, is passed over and named in `problems`. An
-// empty list when the folder does not exist yet.
+// Returns all servers registered below `dir`, including killed servers, which could not remove
+// their file. Of several entries with one address it returns the last started. Skips a file that is
+// no entry or that others may read, and names it in `problems`. Returns an empty list if the folder
+// does not exist.
 absl::StatusOr<std::vector<ServerEntry>> ReadServerRegistry(const std::string& dir,
                                                             std::vector<std::string>* problems);
 

@@ -20,7 +20,8 @@ absl::Status Refuse(const std::string& field, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("request: ", field, " ", what));
 }
 
-// Every number of a message: finite and not negative. The message has no nested ones.
+// Checks that every number in `message` is finite and not negative. Does not descend into nested
+// messages.
 absl::Status CheckNumbers(const google::protobuf::Message& message, const std::string& prefix) {
   using google::protobuf::FieldDescriptor;
   const auto* reflection = message.GetReflection();

@@ -145,7 +145,7 @@ TEST_F(PrivateFileTest, ServersRegisterAndGo) {
   EXPECT_EQ((*entries)[0].address, "127.0.0.1:5");
   EXPECT_EQ((*entries)[0].token, "t");
   EXPECT_EQ(problems.size(), 2);
-  // What a killed server left at the same address does not hide the one that is there.
+  // Old files of killed servers at the same address do not hide the running server.
   for (const char* name : {"a-1", "z-1"}) {
     ASSERT_TRUE(WritePrivateFile(absl::StrCat(folder_, "/servers/", name, ".json"),
                                  R"({"address":"127.0.0.1:5","token":"old","started":17})")

@@ -74,7 +74,7 @@ void Mutate(Philox* random, std::string* bytes) {
       bytes->insert(at, RandomText(random, 12));
       break;
     case 4:
-      bytes->insert(at, std::string(1 + random->Below(10), '\xFF'));  // a varint without end
+      bytes->insert(at, std::string(1 + random->Below(10), '\xFF'));  // a varint that does not end
       break;
     case 5:
       bytes->resize(at);
@@ -84,7 +84,7 @@ void Mutate(Philox* random, std::string* bytes) {
   }
 }
 
-// What CheckRunRequest promises, said in another way.
+// Checks the guarantees of CheckRunRequest independently of its code.
 bool IsSound(const RunRequest& request) {
   const ExecRequest& exec = request.request();
   for (const double number :
@@ -103,7 +103,7 @@ bool IsSound(const RunRequest& request) {
 
 WireFuzzCounts FuzzRequests(int64_t count, uint64_t seed) {
   WireFuzzCounts counts;
-  // Protobuf writes a line for each text that is not UTF-8.
+  // Protobuf logs a line for each string that is not UTF-8.
   const google::protobuf::LogSilencer silence;
   for (; counts.inputs < count; ++counts.inputs) {
     Philox random(seed, counts.inputs);

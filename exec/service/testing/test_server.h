@@ -1,4 +1,4 @@
-// A server with a scripted backend in this process, and a client of it.
+// A server with a scripted backend in this process, and a client for such servers.
 #ifndef TRITONRL_EXEC_SERVICE_TESTING_TEST_SERVER_H_
 #define TRITONRL_EXEC_SERVICE_TESTING_TEST_SERVER_H_
 
@@ -32,7 +32,7 @@ inline ScriptedBackend::Answer AnswerOk() {
   };
 }
 
-// A server on a free port of loopback.
+// A server on loopback, at `port` or, if that is 0, at a free port.
 struct TestServer {
   explicit TestServer(ScriptedBackend::Answer answer, DispatcherOptions options = {},
                       int concurrency = 2, bool modelled = true, int port = 0) {

@@ -1,4 +1,5 @@
-// The decoder of the service against many mutated requests; best built with AddressSanitizer:
+// Fuzzes the service's request decoder with many mutated requests. Best built with
+// AddressSanitizer:
 //
 //   bazel run --copt=-fsanitize=address --linkopt=-fsanitize=address
 //   //exec/service/testing:wire_fuzz --
