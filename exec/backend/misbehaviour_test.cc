@@ -57,7 +57,8 @@ class MisbehaviourTest : public testing::Test {
 
 PythonBackend* MisbehaviourTest::backend_ = nullptr;
 
-// Statements that set result["message"] to the error of an action, or to "allowed".
+// Returns statements that set result["message"] to the exception's type if `action` fails, else to
+// "allowed".
 std::string Try(const std::string& action) {
   return absl::StrCat("import os, socket, ctypes\ntry:\n  ", action,
                       "\n  result['message'] = 'allowed'\nexcept OSError as e:\n"
@@ -313,7 +314,7 @@ TEST_F(MisbehaviourTest, NonsenseOnTheControlChannelIsRefused) {
       Outcome::STATUS_CANDIDATE_FAILED);
   EXPECT_EQ(Run("import os\nos.close(job['fds']['control'])").outcome().status(),
             Outcome::STATUS_CANDIDATE_FAILED);
-  // Every call has the right number, but there are twice as many calls as asked for.
+  // Every call has the right number, but there are twice as many calls as requested.
   const ExecResult eager =
       Run("import os, json\nfor call in range(12): os.write(job['fds']['control'], json.dumps("
           "{'call': call, 'output': {'value': 1}, 'inputs': {'list': []}}).encode())");

@@ -45,7 +45,8 @@ TEST(AllNearTest, SpecialValuesAreLeftToOthers) {
 }
 
 TEST(AllNearTest, EveryHalfIsWidenedRightly) {
-  // Each of the 65,536 halves against itself, and against its value as a double.
+  // Compares all 65,536 halves with themselves, and their magnitudes with values computed as
+  // doubles.
   for (int base = 0; base < 65536; base += kAllCloseBlock) {
     std::vector<uint16_t> bits(kAllCloseBlock), zeros(kAllCloseBlock, 0);
     double most = 0;

@@ -141,7 +141,7 @@ TEST(TensorSharingTest, ViewsThatInterleaveAndUnknownAddressesDoNotCount) {
   Leaf unknown = At(100, 4);
   unknown.address.reset();
   EXPECT_EQ(FindSharedOutputs({unknown, At(100, 4)}, {}), "");
-  // A hostile address near the end of the range.
+  // A hostile address at the end of the address space, where an addition would overflow.
   EXPECT_EQ(FindSharedOutputs({At(~uint64_t{0}, 4), At(0, 4)}, {}), "");
 }
 

@@ -68,7 +68,7 @@ class Dispatcher {
     std::unique_ptr<DeviceBackend> backend;
     std::string gpu;
     std::unique_ptr<DeviceGate> gate;
-    int jobs = 0;  // waiting and running; guarded by mutex_
+    int jobs = 0;  // waiting and running jobs; guarded by mutex_
   };
 
   absl::Status CheckRole(const ExecRequest& request) const;
