@@ -1,3 +1,6 @@
+// Causal attention of one key/value head in one sequence, with contiguous or paged keys and values.
+// kernels.h documents the functions.
+
 #ifndef TRITONRL_MODEL_CPU_ATTENTION_KERNELS_H_
 #define TRITONRL_MODEL_CPU_ATTENTION_KERNELS_H_
 
@@ -5,27 +8,19 @@
 #include "model/cpu/kernels.h"
 #include "model/cpu/row_kernels.h"
 
-// Causal attention of one key/value head in one sequence. Contracts stand in kernels.h.
-//
-// Query rows go in blocks of kQueryBlock: a block's scores [kQueryBlock, L] stay in cache, and the
-// backward pass recomputes them from the saved log-sum-exp.
-//
-// Attention to keys and values in pages. Contracts stand in kernels.h.
-//
-// A score is a sum over the head's dimension in rising order, an output a sum over the positions of
-// a page in rising order and then over the pages: the same whether a token comes alone or among
-// others of its sequence, and wherever its pages lie.
-
 namespace tritonrl {
 
 namespace TRITONRL_SIMD_NAMESPACE {
 
+// Query rows per block. A block's scores [kQueryBlock, L] stay in cache, and the backward pass
+// recomputes them from the saved log-sum-exp.
 inline constexpr int64_t kQueryBlock = 48;
 
 inline int64_t RoundUp(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Scratch: K^T and V^T [D, Lp], K and V [Lp, D], scores and their gradients [kQueryBlock, Lp],
-// d_k and d_v [Lp, D], row dots [kQueryBlock]; Lp = L rounded up to a tile.
+// Returns an upper bound of the scratch floats of forward and backward: six matrices of head_dim x
+// Lp (K^T, V^T, K, V, d_k, d_v), the scores and their gradients [kQueryBlock, Lp], and one row of
+// kQueryBlock. Lp is `length` rounded up to a tile.
 inline int64_t AttentionScratch(int64_t length, int64_t head_dim) {
   const int64_t padded = RoundUp(length, kTileColumns);
   return 6 * head_dim * padded + 2 * kQueryBlock * padded + kQueryBlock;
@@ -40,7 +35,7 @@ inline void CopyRows(int64_t rows, int64_t cols, const float* from, int64_t from
   }
 }
 
-// K^T with zeros in the padding, so that whole tiles may be computed.
+// Writes the transpose of `from`, padded with zeros so that GEMMs may compute whole tiles.
 inline void TransposePadded(int64_t length, int64_t head_dim, const float* from, int64_t from_row,
                             float* to, int64_t padded) {
   Transpose(length, head_dim, from, from_row, to, padded);
@@ -49,8 +44,8 @@ inline void TransposePadded(int64_t length, int64_t head_dim, const float* from,
   }
 }
 
-// Turns scores[visible] of one row into softmax(scale * scores) and zeros up to `width`;
-// returns the log-sum-exp. Lane order depends on `visible` alone.
+// Replaces scores[visible] of one row by softmax(scale * scores), fills the row with zeros up to
+// `width`, and returns the log-sum-exp. The order of the sum depends on `visible` alone.
 inline float SoftmaxRow(int64_t visible, int64_t width, float scale, float* scores) {
   const float largest = RowMax(visible, scores) * scale;
   for (int64_t j = visible; j < width; ++j) scores[j] = 0.0f;
@@ -95,8 +90,8 @@ inline void Attention(const AttentionTask& t) {
   }
 }
 
-// From scores and d_probs of one row: probs = exp(scale s - lse), d_s = scale probs (dp - dot);
-// zeros beyond the visible columns.
+// For one row, replaces the scores s by probs = exp(scale s - lse), and d_probs by the gradient of
+// the scores, scale probs (d_probs - dot). Both become zero from `visible` to `width`.
 inline void SoftmaxBackwardRow(int64_t visible, int64_t width, float scale, float lse, float dot,
                                float* scores, float* d_probs) {
   for (int64_t j = 0; j < visible; j += kLanes) {
@@ -160,9 +155,14 @@ inline void AttentionBackward(const AttentionTask& t) {
 
 namespace TRITONRL_SIMD_NAMESPACE {
 
+// Paged attention. A score is a sum over the head's dimension in ascending order. An output is a
+// sum over the positions of a page in ascending order and then over the pages. The bits therefore
+// depend neither on the other tokens of the task nor on the addresses of the pages.
+
 static_assert(kKvPageSize == kLanes);
 
-// Scores of kHeads queries with kPages pages of keys, from page `i` of the sequence on.
+// Computes the scores of kHeads queries with kPages pages of keys, from page `i` of the sequence
+// on.
 template <int kHeads, int kPages>
 inline void PageScores(const PagedAttentionTask& t, int64_t i, const float* q, float* scores,
                        int64_t score_row) {
@@ -209,8 +209,9 @@ inline void PageValues(const PagedAttentionTask& t, int64_t m, int64_t visible, 
   }
 }
 
-// Adds kPages pages to out[kHeads][kVecs * 16], from page `i` of the sequence and column `column`
-// of the values on. The sums of the pages are independent, which hides a multiply-add's latency.
+// Adds probs times values of kPages pages to out[kHeads][kVecs * 16], from page `i` of the sequence
+// and column `column` of the values on. The sums of the pages are independent, which hides the
+// latency of a multiply-add.
 template <int kHeads, int kVecs, int kPages>
 inline void AddPages(const PagedAttentionTask& t, int64_t i, int64_t positions, int64_t column,
                      const float* probs, int64_t prob_row, Vec (&out)[kHeads][kVecs]) {
@@ -247,11 +248,11 @@ inline void AddPages(const PagedAttentionTask& t, int64_t i, int64_t positions, 
   }
 }
 
-// PageValues for kHeads heads of one row and kVecs * 16 columns: the same sums.
+// PageValues for kHeads heads of one row and kVecs * 16 columns, with the same bits.
 template <int kHeads, int kVecs>
 inline void PageValuesOfHeads(const PagedAttentionTask& t, int64_t visible, int64_t column,
                               const float* probs, int64_t prob_row, float* out) {
-  constexpr int kTogether = kTileVecs == 2 ? 4 : 2;  // as the registers allow
+  constexpr int kTogether = kTileVecs == 2 ? 4 : 2;  // limited by the number of registers
   Vec total[kHeads][kVecs];
 #pragma GCC unroll 4
   for (int n = 0; n < kHeads * kVecs; ++n) total[n / kVecs][n % kVecs] = Zero();
@@ -280,7 +281,7 @@ inline void PageValuesOfRow(const PagedAttentionTask& t, int64_t visible, const 
   }
 }
 
-// One row, its heads two by two.
+// Paged attention of one row, two heads at a time.
 inline void AttentionPagedRow(const PagedAttentionTask& t) {
   const int64_t visible = t.first + 1;
   const int64_t pages = (visible + kLanes - 1) / kLanes, width = pages * kLanes;
@@ -300,8 +301,8 @@ inline void AttentionPagedRow(const PagedAttentionTask& t) {
   }
 }
 
-// Many rows, one head after the other. Probabilities beyond a row's own position are 0 and add
-// nothing.
+// Paged attention of several rows, one head at a time. Probabilities beyond a row's own position
+// are 0 and do not change the sums.
 inline void AttentionPaged(const PagedAttentionTask& t) {
   if (t.rows == 1) return AttentionPagedRow(t);
   const int64_t visible = t.first + t.rows;

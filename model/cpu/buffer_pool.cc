@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Batches differ a little in size: eight classes in each power of two let them share blocks.
+// Rounds `bytes` up to one of eight size classes per power of two, so that batches of slightly
+// different sizes reuse each other's blocks.
 size_t SizeClass(size_t bytes) {
   size_t step = 64;
   while (step * 16 < bytes) step *= 2;

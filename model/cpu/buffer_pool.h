@@ -1,5 +1,5 @@
-// Keeps freed CPU tensors for reuse: fresh memory from the system costs a page fault for each
-// 4 KiB, about a tenth of a training step.
+// Keeps the memory of freed CPU tensors for reuse: new memory from the system costs a page fault
+// per 4 KiB, about a tenth of a training step.
 
 #ifndef TRITONRL_MODEL_CPU_BUFFER_POOL_H_
 #define TRITONRL_MODEL_CPU_BUFFER_POOL_H_
@@ -14,22 +14,23 @@
 
 namespace tritonrl {
 
+// A thread-safe pool. Tensors share its ownership, so they may outlive the caller's reference.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  // At most `max_idle_bytes` of freed memory is kept.
+  // The pool keeps at most `max_idle_bytes` of freed memory.
   explicit BufferPool(size_t max_idle_bytes = size_t{1} << 30) : max_idle_bytes_(max_idle_bytes) {}
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // An uninitialised contiguous CPU tensor. Its memory comes back here when the last reference
-  // goes, on any thread; the tensor may outlive its user's hold on the pool.
+  // Returns an uninitialized contiguous CPU tensor. The pool gets the memory back when the last
+  // reference to the tensor is destroyed, on any thread. Throws std::bad_alloc.
   at::Tensor Empty(at::IntArrayRef shape, at::ScalarType dtype);
 
   size_t idle_bytes() const;
 
-  // Memory of the tensors that there are, and the most of it since the last ResetPeak. Sizes are
-  // rounded up: to less than an eighth more.
+  // Memory of the live tensors, and its maximum since the last ResetPeak. Sizes are rounded up by
+  // less than an eighth.
   size_t taken_bytes() const;
   size_t peak_bytes() const;
   void ResetPeak();

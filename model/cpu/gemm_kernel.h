@@ -1,7 +1,6 @@
-// GEMM on one thread. See kernels.h (CpuKernels::gemm) for the contract.
-//
-// Each element of C is a sum over k in rising order, in blocks of kDepth that are added one after
-// the other: the order depends on k alone, so a row's result is the same whatever m and n are.
+// GEMM on one thread (CpuKernels::gemm in kernels.h). Each element of C is a sum over k in
+// ascending order, in blocks of kDepth that are added in turn; the order depends neither on m nor
+// on n.
 
 #ifndef TRITONRL_MODEL_CPU_GEMM_KERNEL_H_
 #define TRITONRL_MODEL_CPU_GEMM_KERNEL_H_
@@ -11,13 +10,13 @@
 namespace tritonrl {
 namespace TRITONRL_SIMD_NAMESPACE {
 
-inline constexpr int64_t kDepth = 256;                       // k of one block
-inline constexpr int64_t kTileColumns = kTileVecs * kLanes;  // n of one tile
-inline constexpr int64_t kRowBlock = 96;                     // m of one packed block of A
+inline constexpr int64_t kDepth = 256;                       // size of a block in k
+inline constexpr int64_t kTileColumns = kTileVecs * kLanes;  // columns of a tile
+inline constexpr int64_t kRowBlock = 96;                     // rows of a packed block of A
 static_assert(kRowBlock % kTileRows == 0);
 
-// One tile: C[kRows, kVecs * 16] (+)= A B over one block of k. `columns` < 16 * kVecs only in the
-// kPartial version (kVecs 1): the last columns of a matrix.
+// Computes one tile: C[kRows, kVecs * 16] (+)= A B over one block of k. With kPartial (and kVecs 1)
+// it computes only the first `columns` < 16 columns, at the end of a matrix's rows.
 template <int kRows, int kVecs, bool kPartial>
 inline void GemmTile(int64_t k, const float* a, int64_t a_row, int64_t a_col, const float* b,
                      int64_t b_row, float* c, int64_t c_row, bool accumulate, int64_t columns) {
@@ -71,7 +70,7 @@ inline void GemmTileRows(int64_t rows, int64_t k, const float* a, int64_t a_row,
   GemmTile<kRows, kVecs, kPartial>(k, a, a_row, a_col, b, b_row, c, c_row, accumulate, columns);
 }
 
-// Copies A[rows, k] as tiles of [k][kTileRows], so that a tile reads one stream.
+// Copies A[rows, k] to tiles [k][kTileRows], so that GemmTile reads contiguous memory.
 inline void PackA(int64_t rows, int64_t k, const float* a, int64_t a_row, int64_t a_col,
                   float* packed) {
   for (int64_t i0 = 0; i0 < rows; i0 += kTileRows) {
@@ -91,7 +90,7 @@ inline void PackA(int64_t rows, int64_t k, const float* a, int64_t a_row, int64_
   }
 }
 
-// Columns [0, columns) of one block of B for all rows of a block of A.
+// Multiplies all rows of a block of A by columns [0, columns) of a block of B.
 template <int kVecs, bool kPartial>
 inline void GemmPanel(int64_t rows, int64_t k, const float* a, int64_t a_row, int64_t a_col,
                       bool packed_a, const float* b, int64_t b_row, float* c, int64_t c_row,
@@ -105,19 +104,19 @@ inline void GemmPanel(int64_t rows, int64_t k, const float* a, int64_t a_row, in
   }
 }
 
-// One block of A (at most kRowBlock rows, kDepth deep) with all columns of B.
+// Multiplies one block of A (at most kRowBlock rows and k at most kDepth) by all columns of B.
 inline void GemmBlock(int64_t rows, int64_t n, int64_t k, const float* a, int64_t a_row,
                       int64_t a_col, const float* b, int64_t b_row, float* c, int64_t c_row,
                       bool accumulate) {
   alignas(64) float a_buffer[kRowBlock * kDepth];
   alignas(64) float b_buffer[kDepth * kTileColumns];
-  // Copying A pays when a tile would touch a new cache line for each k, or is read often.
+  // Copying A pays if a tile would touch a new cache line for each k, or is read often.
   const bool pack_a = a_col != 1 || n > 4 * kTileColumns;
   if (pack_a) {
     PackA(rows, k, a, a_row, a_col, a_buffer);
     a = a_buffer;
   }
-  // Copying B pays when its rows lie far apart and enough rows of A read it.
+  // Copying B pays if its rows are far apart in memory and enough rows of A read it.
   const bool pack_b = b_row > kTileColumns && k > 64 && rows > 2 * kTileRows;
   int64_t j = 0;
   for (; j + kTileColumns <= n; j += kTileColumns) {

@@ -1,4 +1,4 @@
-// The table of kernels of one instruction set: the BUILD file compiles this file once for each.
+// The table of kernels of one instruction set. The BUILD file compiles this file once per set.
 
 #include "model/cpu/attention_kernels.h"
 #include "model/cpu/gemm_kernel.h"

@@ -1,8 +1,4 @@
-// Hand-written fp32 kernels, one table of functions for each instruction set.
-//
-// Each function is serial and works on raw row-major memory; callers spread rows, heads or
-// sequences over threads. "_row" arguments are distances between rows in floats. AVX-512 and AVX2
-// give the same bits; SSE2, for very old machines, rounds a little differently.
+// Hand-written fp32 CPU kernels, as one table of functions per instruction set.
 
 #ifndef TRITONRL_MODEL_CPU_KERNELS_H_
 #define TRITONRL_MODEL_CPU_KERNELS_H_
@@ -11,16 +7,16 @@
 
 namespace tritonrl {
 
-// Positions of one page of keys and values: a vector's width.
+// Positions per page of keys and values, equal to the vector width.
 inline constexpr int64_t kKvPageSize = 16;
 
-// Attention of the query heads that share one key/value head, in one sequence of L tokens.
-// Rows are tokens; D = head dimension; head g of a group starts D floats after head g - 1.
+// Causal attention of the query heads that share one key/value head, in one sequence of L tokens.
+// Rows are tokens; D is the head dimension; head g of a group starts D floats after head g - 1.
 struct AttentionTask {
   int64_t length = 0;    // L
   int64_t head_dim = 0;  // D
-  int64_t group = 0;     // query heads
-  float scale = 1.0f;    // on q . k, 1 / sqrt(D)
+  int64_t group = 0;     // number of query heads
+  float scale = 1.0f;    // factor of q . k, 1 / sqrt(D)
   const float* q = nullptr;
   int64_t q_row = 0;
   const float* k = nullptr;
@@ -29,7 +25,7 @@ struct AttentionTask {
   int64_t v_row = 0;
   float* out = nullptr;  // [L, group * D], written by forward, read by backward
   int64_t out_row = 0;
-  float* lse = nullptr;  // head g at lse + g * lse_head: log of the sum of exp(scale q . k)
+  float* lse = nullptr;  // [L] of head g at lse + g * lse_head: log of the sum of exp(scale q . k)
   int64_t lse_head = 0;
   // Backward only. d_q, d_k and d_v are overwritten.
   const float* d_out = nullptr;
@@ -43,17 +39,18 @@ struct AttentionTask {
   float* scratch = nullptr;  // attention_scratch(length, head_dim) floats
 };
 
-// Causal attention of consecutive tokens of one sequence, for the query heads that share one
-// key/value head, to keys and values in pages of 16 positions (kKvPageSize).
+// Causal attention of consecutive tokens of one sequence to keys and values in pages of 16
+// positions (kKvPageSize), for the query heads that share one key/value head.
 struct PagedAttentionTask {
-  int64_t first = 0;     // position of the first query; all positions up to each query are there
+  int64_t first = 0;     // position of the first query; pages hold all positions up to each query
   int64_t rows = 0;      // queries, at positions first, first + 1, ...; at most 1024
   int64_t head_dim = 0;  // D
-  int64_t group = 0;     // query heads; head g of a row starts D floats after head g - 1
-  float scale = 1.0f;    // on q . k, 1 / sqrt(D)
+  int64_t group = 0;     // number of query heads; head g starts D floats after head g - 1
+  float scale = 1.0f;    // factor of q . k, 1 / sqrt(D)
   const float* q = nullptr;
   int64_t q_row = 0;
-  // Page i of the sequence: keys [D, 16] at keys + pages[i] * page_stride, values [16, D] likewise.
+  // Page i of the sequence has its keys [D, 16] at keys + pages[i] * page_stride and its values
+  // [16, D] at values + pages[i] * page_stride.
   const float* keys = nullptr;
   const float* values = nullptr;
   int64_t page_stride = 0;
@@ -63,11 +60,15 @@ struct PagedAttentionTask {
   float* scratch = nullptr;  // max(rows, 2) * (first + rows rounded up to 16) floats
 };
 
+// The kernels of one instruction set. Each function is serial and works on raw row-major memory;
+// callers distribute rows, heads or sequences over threads. "_row" arguments are distances between
+// rows in floats. AVX-512 and AVX2 give the same bits; SSE2, for very old machines, rounds slightly
+// differently.
 struct CpuKernels {
   const char* name;
 
-  // C[m, n] = A[m, k] B[k, n], or += if accumulate. Element (i, p) of A is a[i * a_row + p *
-  // a_col]; rows of B and C are contiguous. A row's result depends on neither m nor n.
+  // C[m, n] = A[m, k] B[k, n], or += if `accumulate`. Element (i, p) of A is a[i * a_row + p *
+  // a_col]; rows of B and C are contiguous. The bits of an element depend on neither m nor n.
   void (*gemm)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
                const float* b, int64_t b_row, float* c, int64_t c_row, bool accumulate);
   // to[cols, rows] = from[rows, cols] transposed.
@@ -84,14 +85,15 @@ struct CpuKernels {
   void (*rms_norm_backward)(int64_t rows, int64_t cols, const float* x, const float* weight,
                             const float* rstd, const float* d_y, float* d_x, float* d_weight);
 
-  // Per row: `heads` heads of D floats, optionally normalised (weight null: not), then rotated:
-  // (a, b) halves -> (a cos - b sin, b cos + a sin). cos, sin: [*, D / 2] read at positions[row].
-  // rstd: [rows, rstd_row] or null.
+  // RMSNorm (unless `weight` is null), then rotary embedding of `heads` heads of D floats per row:
+  // the halves (a, b) of a head become (a cos - b sin, b cos + a sin). cos, sin: [*, D / 2], read
+  // at positions[row]. rstd: [rows, rstd_row] or null.
   void (*head_norm_rotary)(int64_t rows, int64_t heads, int64_t head_dim, const float* x,
                            int64_t x_row, const float* weight, float eps, const float* cos,
                            const float* sin, const int64_t* positions, float* y, int64_t y_row,
                            float* rstd, int64_t rstd_row);
-  // In place: d (gradient of y) becomes the gradient of x; d_weight[D] += its sum (or null).
+  // Replaces d, the gradient of y, by the gradient of x. d_weight[D] += the gradient of `weight`,
+  // unless `weight` is null.
   void (*head_norm_rotary_backward)(int64_t rows, int64_t heads, int64_t head_dim, const float* x,
                                     int64_t x_row, const float* weight, const float* cos,
                                     const float* sin, const int64_t* positions, float* d,
@@ -100,24 +102,25 @@ struct CpuKernels {
 
   // gate_up: [rows, 2F], gate first. out[rows, F] = silu(gate) * up.
   void (*swiglu)(int64_t rows, int64_t size, const float* gate_up, float* out);
-  // The same for separate arrays of n elements.
+  // out = silu(gate) * up for separate arrays of n elements.
   void (*swiglu_flat)(int64_t n, const float* gate, const float* up, float* out);
-  // d_gate_up[rows, 2F] from d_out[rows, F]; writes silu(gate) * up again to out[rows, F], which
-  // may be d_out.
+  // Computes d_gate_up[rows, 2F] from d_out[rows, F], and writes silu(gate) * up again to
+  // out[rows, F], which may be d_out.
   void (*swiglu_backward)(int64_t rows, int64_t size, const float* gate_up, const float* d_out,
                           float* d_gate_up, float* out);
 
-  int64_t (*attention_scratch)(int64_t length, int64_t head_dim);  // floats
-  void (*attention)(const AttentionTask& task);                    // causal
+  int64_t (*attention_scratch)(int64_t length, int64_t head_dim);  // in floats
+  void (*attention)(const AttentionTask& task);
   void (*attention_backward)(const AttentionTask& task);
-  // A row's result depends on its own position alone, not on the other rows of the task.
+  // The bits of a row do not depend on the other rows of the task.
   void (*attention_paged)(const PagedAttentionTask& task);
 
   // For each row of logits[rows, vocab] with x = logits * inverse_temperature:
   // lse = log sum exp x; log_probs = x[target] - lse; entropy = lse - sum softmax(x) x.
   void (*log_softmax)(int64_t rows, int64_t vocab, const float* logits, float inverse_temperature,
                       const int64_t* targets, float* log_probs, float* entropy, float* lse);
-  // In place: logits become d_log_prob[row] * inverse_temperature * (onehot(target) - softmax(x)).
+  // Replaces the logits by their gradient d_log_probs[row] * inverse_temperature * (onehot(target)
+  // - softmax(x)).
   void (*log_softmax_backward)(int64_t rows, int64_t vocab, float* logits,
                                float inverse_temperature, const int64_t* targets, const float* lse,
                                const float* d_log_probs);
@@ -125,12 +128,12 @@ struct CpuKernels {
   void (*add)(int64_t n, const float* x, float* y);  // y += x
 };
 
-// Tables of each instruction set; call only what the processor has.
+// The tables of the instruction sets. Call only functions that the processor supports.
 const CpuKernels& Avx512Kernels();
 const CpuKernels& Avx2Kernels();
 const CpuKernels& Sse2Kernels();
 
-// The best table that this processor runs.
+// Returns the fastest table that this processor supports.
 const CpuKernels& BestCpuKernels();
 
 }  // namespace tritonrl

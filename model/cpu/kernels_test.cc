@@ -1,5 +1,5 @@
-// Each kernel against a plain double-precision loop, for every instruction set this machine has,
-// and AVX-512 against AVX2 bit for bit.
+// Compares each kernel with a plain double-precision loop, for every instruction set of this
+// machine, and AVX-512 with AVX2 bit for bit.
 
 #include "model/cpu/kernels.h"
 
@@ -143,7 +143,7 @@ TEST_P(KernelsTest, SwigluAndItsSlope) {
 TEST_P(KernelsTest, LogSoftmaxWithTemperatureAndLargeLogits) {
   const int64_t rows = 4, vocab = 53;
   Floats x = Random(rows * vocab, 1);
-  for (int64_t i = 0; i < vocab; ++i) x[i] = x[i] * 30 + 500;  // would overflow without the maximum
+  for (int64_t i = 0; i < vocab; ++i) x[i] = x[i] * 30 + 500;  // exp of these logits overflows
   const std::vector<int64_t> targets = {0, 52, 17, 3};
   const Floats d = {1.0f, -2.0f, 0.0f, 0.5f};
   const double temperature = 0.7;
@@ -166,7 +166,7 @@ TEST_P(KernelsTest, LogSoftmaxWithTemperatureAndLargeLogits) {
   }
   ExpectNear(log_probs, p, 1e-5, "log_probs");
   ExpectNear(entropy, h, 1e-5, "entropy");
-  ExpectNear(d_x, g, 2e-4, "d_logits");  // row 0: logits of 500 hold five digits after the lse
+  ExpectNear(d_x, g, 2e-4, "d_logits");  // row 0: logits near 500 leave five digits after the lse
 }
 
 struct AttentionCase {
@@ -233,7 +233,7 @@ TEST_P(KernelsTest, AttentionForward) {
   }
 }
 
-// The keys and values of an AttentionCase in pages that lie in any order; what is not there is NaN.
+// The keys and values of an AttentionCase in pages in scattered order; all other elements are NaN.
 struct PagedCase {
   std::vector<int32_t> pages;
   Floats keys, values;
@@ -251,7 +251,8 @@ struct PagedCase {
     }
   }
 
-  // Rows [first, first + rows) of the case; their results go to out[length, group * D].
+  // Runs rows [first, first + rows) of the case and writes them to the same rows of
+  // out[length, group * D].
   void Run(const CpuKernels& kernels, const AttentionCase& c, int64_t first, int64_t rows,
            Floats* out) const {
     const int64_t width = (first + rows + 15) / 16 * 16, row = c.group * c.dim;
@@ -295,7 +296,7 @@ TEST_P(KernelsTest, PagedAttentionIsTheSameForRowsAloneAndTogether) {
   }
 }
 
-// Loss = sum(out * w), its gradient by central differences of the forward kernel.
+// Compares the gradient of sum(out * w) with central differences of the forward kernel.
 TEST_P(KernelsTest, AttentionBackwardAgainstDifferences) {
   const int64_t length = 53, dim = 8, group = 2;
   AttentionCase c(length, dim, group);
@@ -338,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(InstructionSets, KernelsTest, testing::ValuesIn(Support
 TEST(KernelsTest, Avx512AndAvx2GiveTheSameBits) {
   if (std::strcmp(BestCpuKernels().name, "avx512") != 0) {
     EXPECT_NE(BestCpuKernels().gemm, Avx512Kernels().gemm);
-    return;  // one of the two can't run here
+    return;  // this machine has no AVX-512
   }
   const int64_t m = 61, n = 75, depth = 300;
   const Floats a = Random(m * depth, 1), b = Random(depth * n, 2);

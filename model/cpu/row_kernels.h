@@ -1,5 +1,5 @@
-// Kernels that work row by row: norms, rotary embedding, SwiGLU, log-softmax.
-// Contracts stand in kernels.h.
+// Kernels that work row by row: norms, rotary embedding, SwiGLU, log-softmax. kernels.h documents
+// the functions.
 
 #ifndef TRITONRL_MODEL_CPU_ROW_KERNELS_H_
 #define TRITONRL_MODEL_CPU_ROW_KERNELS_H_
@@ -39,8 +39,8 @@ inline void RmsNormApply(int64_t rows, int64_t cols, const float* x, const float
   for (int64_t r = 0; r < rows; ++r) ScaleRow(cols, x + r * cols, weight, rstd[r], y + r * cols);
 }
 
-// d_x (+)= rstd (w dy - xhat mean(w dy xhat)) for one row; d_weight += dy xhat.
-// d_x may be d_y when it is overwritten.
+// Computes d_x (+)= rstd (w dy - xhat mean(w dy xhat)) and d_weight += dy xhat for one row. Without
+// kAccumulate d_x may be d_y.
 template <bool kAccumulate>
 inline void RmsNormBackwardRow(int64_t cols, const float* x, const float* weight, float rstd,
                                const float* d_y, float* d_x, float* d_weight) {
@@ -72,7 +72,8 @@ inline void RmsNormBackward(int64_t rows, int64_t cols, const float* x, const fl
   }
 }
 
-// (a, b) -> (a cos - b sin, b cos + a sin); with `sign` -1 the inverse rotation, its transpose.
+// Rotates the halves of x: (a, b) -> (a cos - b sin, b cos + a sin). sign = -1 gives the inverse
+// rotation, which is the transpose.
 inline void Rotate(int64_t half, const float* x, const float* cos, const float* sin, float sign,
                    float* y) {
   for (int64_t c = 0; c < half; c += kLanes) {
@@ -163,7 +164,7 @@ inline void SwigluBackward(int64_t rows, int64_t size, const float* gate_up, con
   }
 }
 
-// Largest of n floats.
+// Returns the largest of n floats.
 inline float RowMax(int64_t n, const float* x) {
   float largest = x[0];
   int64_t i = 0;
@@ -191,7 +192,7 @@ inline void LogSoftmax(int64_t rows, int64_t vocab, const float* logits, float i
       sum = Add(sum, e);
       weighted = Fma(e, x, weighted);
     }
-    if (i < vocab) {  // lanes beyond the row must not count
+    if (i < vocab) {  // lanes beyond the row must not add to the sums
       const int64_t left = vocab - i;
       const Vec x = Sub(Mul(LoadFirst(row + i, left), scale), Set1(largest));
       float e[kLanes] = {};

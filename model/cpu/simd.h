@@ -1,9 +1,5 @@
-// Sixteen floats side by side on AVX-512, AVX2 or SSE2, with the same results lane for lane.
-//
-// Included only by the files that are compiled for one instruction set each; everything lives in
-// a namespace of that set (TRITONRL_SIMD_NAMESPACE), and nothing inline from the standard library
-// is used, so that the linker can't mix code of two sets. Reductions have a fixed tree, so AVX-512
-// and AVX2 agree bitwise; SSE2 has no fused multiply-add and rounds once more.
+// Vectors of sixteen floats on AVX-512, AVX2 or SSE2. AVX-512 and AVX2 give the same bits, because
+// reductions have a fixed tree; SSE2 has no fused multiply-add and rounds once more.
 
 #ifndef TRITONRL_MODEL_CPU_SIMD_H_
 #define TRITONRL_MODEL_CPU_SIMD_H_
@@ -11,6 +7,9 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+// Only files that are compiled for one instruction set each may include this header. All code is in
+// a namespace of that set and uses no inline function of the standard library. Otherwise the linker
+// could mix code of two sets.
 #if defined(__AVX512F__)
 #define TRITONRL_SIMD_NAMESPACE simd_avx512
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -26,7 +25,7 @@ inline constexpr int64_t kLanes = 16;
 
 #if defined(__AVX512F__)
 
-// Tile of the GEMM that fills the register file: kTileRows x (kTileVecs * kLanes).
+// Size of the GEMM tile that fills the register file: kTileRows x (kTileVecs * kLanes).
 inline constexpr int kTileRows = 12;
 inline constexpr int kTileVecs = 2;
 
@@ -37,7 +36,8 @@ inline __mmask16 FirstLanes(int64_t n) { return static_cast<__mmask16>((1u << n)
 inline Vec Set1(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec Load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void Store(float* p, Vec a) { _mm512_storeu_ps(p, a.v); }
-// First n of 16 lanes (0 < n < 16); the others are 0, or left alone in memory.
+// Load or store the first n of 16 lanes (0 < n < 16). A load sets the other lanes to 0; a store
+// leaves their memory unchanged.
 inline Vec LoadFirst(const float* p, int64_t n) {
   return {_mm512_maskz_loadu_ps(FirstLanes(n), p)};
 }
@@ -50,7 +50,7 @@ inline Vec Max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Vec Min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Vec Fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }  // a * b + c
 inline Vec Round(Vec a) { return {_mm512_roundscale_ps(a.v, 0)}; }
-// 2^n for whole n in [-126, 127].
+// Returns 2^n for integral n in [-126, 127].
 inline Vec PowerOf2(Vec n) {
   const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
@@ -68,7 +68,7 @@ inline constexpr int kTileVecs = 1;
 struct Vec {
   __m256 lo, hi;
 };
-// Lanes [0, n) of eight, n clamped to [0, 8].
+// Returns the mask of lanes [0, n) of eight, with n clamped to [0, 8].
 inline __m256i FirstLanes(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -163,7 +163,8 @@ inline Vec PowerOf2(Vec n) {
 
 inline Vec Zero() { return Set1(0.0f); }
 
-// Sum and largest of 16 lanes by halving: (i, i + 8), (i, i + 4), (i, i + 2), (i, i + 1).
+// Return the sum and the maximum of the 16 lanes, combined in the order (i, i + 8), (i, i + 4),
+// (i, i + 2), (i, i + 1).
 inline float HorizontalSum(Vec a) {
 #if defined(__AVX2__)
   const __m256 eight = _mm256_add_ps(LowHalf(a), HighHalf(a));
@@ -185,7 +186,7 @@ inline float HorizontalMax(Vec a) {
   return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
 }
 
-// Up to 16 lanes of what is left of a row: n >= 1, more than 16 counts as 16.
+// Load or store the first min(n, 16) lanes; n >= 1 is the number of elements left in the row.
 inline Vec LoadUpTo(const float* p, int64_t n) { return n >= kLanes ? Load(p) : LoadFirst(p, n); }
 inline void StoreUpTo(float* p, Vec a, int64_t n) {
   if (n >= kLanes) {
@@ -195,7 +196,8 @@ inline void StoreUpTo(float* p, Vec a, int64_t n) {
   }
 }
 
-// e^x, relative error below 2e-7; x below -87 gives about 1e-38. Polynomial of Cephes' expf.
+// Returns e^x with a relative error below 2e-7, by the polynomial of Cephes' expf. x is clamped to
+// [-87, 88]; x below -87 gives about 1e-38.
 inline Vec Exp(Vec x) {
   x = Min(Max(x, Set1(-87.0f)), Set1(88.0f));
   const Vec n = Round(Mul(x, Set1(1.44269504088896341f)));

@@ -9,7 +9,7 @@
 namespace tritonrl {
 namespace {
 
-// Loops follow each other within microseconds: a short spin saves the wake-up, a long one would
+// Loops follow each other within microseconds, so a short spin saves the wake-up. A long spin would
 // take the core from the verification workers.
 constexpr int kSpins = 2000;
 
@@ -71,7 +71,8 @@ void CpuThreads::ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body) {
   wake_.notify_all();
   RunTasks(body, n);
   {
-    // A worker that has not woken up by now is not waited for: it finds no body and sleeps on.
+    // The caller does not wait for workers that have not woken up yet: they find no body and sleep
+    // again.
     std::lock_guard<std::mutex> lock(mutex_);
     body_ = nullptr;
   }
@@ -100,7 +101,7 @@ void CpuThreads::WorkerLoop() {
     }
     RunTasks(*body, n);
     if (busy_workers_.fetch_sub(1) == 1) {
-      // The lock makes sure that the caller either sees 0 or is already waiting.
+      // The lock ensures that the caller either sees 0 or is already waiting.
       std::lock_guard<std::mutex> lock(mutex_);
       done_.notify_one();
     }

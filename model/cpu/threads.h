@@ -1,4 +1,4 @@
-// A few threads that share out short loops.
+// A small thread pool for short parallel loops.
 
 #ifndef TRITONRL_MODEL_CPU_THREADS_H_
 #define TRITONRL_MODEL_CPU_THREADS_H_
@@ -16,7 +16,7 @@ namespace tritonrl {
 
 class CpuThreads {
  public:
-  // `count` threads take part in a loop, the caller among them; 0 means all hardware threads.
+  // `count` threads, including the caller, run a loop; 0 means all hardware threads.
   explicit CpuThreads(int count);
   ~CpuThreads();
   CpuThreads(const CpuThreads&) = delete;
@@ -24,14 +24,14 @@ class CpuThreads {
 
   int count() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(i) for each i in [0, n), in any order and on any thread, and returns when all are
-  // done. Bodies must not throw, and write to places of their own so that results do not depend on
-  // the number of threads. Inside a body, and while another thread's loop runs here, a loop runs
-  // on its calling thread alone.
+  // Calls body(i) for each i in [0, n), in any order and on any thread, and returns when all calls
+  // have returned. Bodies must not throw. Each writes to its own memory, so that results do not
+  // depend on the number of threads. A loop started inside a body, or while another thread's loop
+  // runs, runs on its calling thread alone.
   void ParallelFor(int64_t n, absl::FunctionRef<void(int64_t)> body);
 
-  // The calling thread's scratch memory, 64-byte aligned, at least `floats` long; the next call on
-  // the same thread may move it. Contents are undefined.
+  // Returns 64-byte aligned scratch memory of the calling thread for at least `floats` floats, with
+  // undefined content. It is valid until the next call on the same thread. Throws std::bad_alloc.
   static float* Scratch(int64_t floats);
 
  private:
@@ -39,12 +39,12 @@ class CpuThreads {
   void RunTasks(absl::FunctionRef<void(int64_t)> body, int64_t n);
 
   std::vector<std::thread> workers_;
-  std::mutex loop_mutex_;  // held by the one loop that uses the workers
+  std::mutex loop_mutex_;  // held by the loop that uses the workers
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;
-  std::atomic<uint64_t> generation_{0};  // counts loops; a change wakes the workers
+  std::atomic<uint64_t> generation_{0};  // number of loops so far; a change wakes the workers
   std::atomic<bool> stop_{false};
   const absl::FunctionRef<void(int64_t)>* body_ = nullptr;
   int64_t num_tasks_ = 0;

@@ -213,7 +213,8 @@ class Timeline {
     Give(down_.d_out_both - down_.d_out);
     if (!again && !step_.consume) Take(layer_.gate_up);  // its gradient does not overwrite it
     const bool activated = !set.Has(LayerTensor::kActivated);
-    if (activated) Give(layer_.activated);  // its gradient, which the recomputed SwiGLU overwrites
+    // The gradient of SwiGLU's output is freed, unless the recomputed output has overwritten it.
+    if (activated) Give(layer_.activated);
     Take(down_.input);
     Give(down_.input + down_.d_out);
     if (!activated || step_.consume) Give(layer_.activated);
