@@ -153,16 +153,17 @@ absl::Status BatchFile::Append(const BatchLine& line) {
 
 namespace {
 
-// A broken file of a million lines should not write a million sentences.
+// Limits the messages about a file with many broken lines.
 constexpr int kErrorsShown = 20;
 
-// A case whose line is not written yet. Its sources are with the verifier.
+// A case whose line is not written yet. Its sources were moved to the verifier.
 struct Slot {
   BatchLine line;
   bool ready = false;
 };
 
-// What the verifier's threads and the batch share; outlives the batch if a callback is late.
+// The slots in the order of the input, shared by the batch and the verifier's threads. Callbacks
+// own it too, because they may run after the batch has ended.
 struct Window {
   absl::Mutex mutex;
   std::deque<std::shared_ptr<Slot>> slots ABSL_GUARDED_BY(mutex);
@@ -184,7 +185,7 @@ class Batch {
   absl::StatusOr<BatchSummary> Run() {
     summary_.cases = reader_->total();
     const absl::Status status = Loop();
-    // An error of a file: what runs is dropped, as it could not be written anyway.
+    // After an error of a file no verdict can be written, so the remaining work is cancelled.
     if (!status.ok()) verifier_->Close();
     RETURN_IF_ERROR(status);
     summary_.totals = file_->totals();
@@ -212,7 +213,7 @@ class Batch {
     return absl::OkStatus();
   }
 
-  // Takes cases until the window is full or the input is at its end.
+  // Starts cases until the window is full or the input ends.
   absl::Status Fill() {
     while (!at_end_ && Size() < static_cast<size_t>(std::max(1, options_.max_in_flight))) {
       ASSIGN_OR_RETURN(std::optional<Case> next, reader_->Next());
@@ -238,7 +239,8 @@ class Batch {
     return window_->slots.size();
   }
 
-  // The rate counts from the first case of this run on. Lines are the batch file's.
+  // The progress rate is measured from the first case that this run starts. The recorder has no
+  // journal: BatchFile writes the lines.
   void StartRecorder() {
     if (recorder_.has_value()) return;
     recorder_.emplace(ProgressOptions{.label = "verify",

@@ -1,3 +1,5 @@
+// Checks many cases and appends one line of JSON per case, in the order of the input, to a file
+// from which a killed run can be continued.
 #ifndef TRITONRL_VERIFY_CLI_BATCH_H_
 #define TRITONRL_VERIFY_CLI_BATCH_H_
 
@@ -17,25 +19,22 @@
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
 
-// Checks many cases and writes a line of JSON for each, in the order of the input, appended so that
-// a killed run can go on.
-
 namespace tritonrl {
 
-// A line of the output: {"id", "line", "input_hash", "verdict"}, or of a case that cannot be
-// checked {"id", "line", "task", "input_error"}.
+// A line of the output: {"id", "line", "input_hash", "verdict"}, or, for a case that cannot be
+// checked, {"id", "line", "task", "input_error"}.
 struct BatchLine {
-  std::string id_json = "null";  // as it was given; null: none usable
-  int64_t line = 0;              // of the JSONL input; 0, and left out, for a folder
+  std::string id_json = "null";  // the input's id as JSON; null: no usable id
+  int64_t line = 0;              // line in the JSONL input; 0, and not written, for a folder
   std::string task;
   std::string input_error;  // why the case cannot be checked; empty: there is a verdict
-  std::string input_hash;   // of sources and settings
+  std::string input_hash;   // InputHash
   Verdict verdict;
 };
 
 std::string BatchLineToJson(const BatchLine& line);
 
-// InvalidArgument for anything else, also for a line of an older version.
+// Parses BatchLineToJson's form. InvalidArgument for other text, including lines of older versions.
 absl::StatusOr<BatchLine> ParseBatchLine(const std::string& text);
 
 // "input_error", "correct", or the name of the verdict's reason.
@@ -44,17 +43,18 @@ std::string OutcomeLabel(const BatchLine& line);
 // The name of the layer that failed, or "".
 std::string FailedLayerLabel(const BatchLine& line);
 
-// Hash of what a verdict depends on: both sources and Verifier::settings().
+// Hash of everything that a verdict depends on: both sources and Verifier::settings().
 std::string InputHash(const Case& c, const std::string& settings);
 
-// Names a line of the output: the id, or for an input error the input's line.
+// The key that links a case to its line of the output: the id, or, for an input error in a JSONL
+// file, the input's line number.
 std::string LineKey(const Case& c);
 std::string LineKey(const BatchLine& line);
 
 struct BatchTotals {
   int64_t correct = 0;
   int64_t failed = 0;
-  int64_t inconclusive = 0;
+  int64_t inconclusive = 0;  // infrastructure errors
   int64_t input_errors = 0;
   std::map<std::pair<std::string, std::string>, int64_t>
       by_layer;  // (FailedLayerLabel, OutcomeLabel)
@@ -62,22 +62,23 @@ struct BatchTotals {
   void Count(const BatchLine& line);
 };
 
+// The output file of a batch.
 class BatchFile {
  public:
-  // Opens or creates the file, reads what is there and cuts off a torn last line. DataLoss names
-  // a line that is none of ours; FailedPrecondition when another process is writing the file.
+  // Opens or creates the file, reads its lines and removes an incomplete last line. DataLoss names
+  // a line that ParseBatchLine refuses; FailedPrecondition if another process writes the file.
   static absl::StatusOr<std::unique_ptr<BatchFile>> Open(const std::string& path);
   BatchFile(const BatchFile&) = delete;
   BatchFile& operator=(const BatchFile&) = delete;
 
-  // True when the case's line is there. FailedPrecondition when it is there for other sources or
-  // settings.
+  // Returns whether Open found the case's line. FailedPrecondition if that line belongs to other
+  // sources or settings.
   absl::StatusOr<bool> Has(const Case& c, const std::string& input_hash) const;
 
-  // Writes the line in one go; it has left this process when this returns.
+  // Appends the line in one write; the kernel has it when this returns.
   absl::Status Append(const BatchLine& line);
 
-  const BatchTotals& totals() const { return totals_; }  // of what is in the file
+  const BatchTotals& totals() const { return totals_; }  // of all lines in the file
 
  private:
   BatchFile() = default;
@@ -89,29 +90,31 @@ class BatchFile {
 };
 
 struct BatchOptions {
-  std::string in;   // JSONL file or folder, see cases.h
-  std::string out;  // JSONL file, see batch_file.h; what it already holds is not checked again
-  // Cases in memory at the same time: being checked, or waiting for a slower one before them.
+  std::string in;   // JSONL file or folder (CaseReader)
+  std::string out;  // JSONL file (BatchFile); cases that have a line in it are not checked again
+  // Maximum number of cases in memory: cases being checked, and finished cases that wait for an
+  // earlier, slower one.
   int max_in_flight = 64;
-  std::FILE* messages = stderr;  // progress, and a sentence for each broken line
-  std::function<bool()> stop = [] { return false; };  // asked often; true ends the batch early
+  std::FILE* messages = stderr;  // for progress, and a sentence about each of the first 20 errors
+  std::function<bool()> stop = [] { return false; };  // called often; true ends the batch early
 };
 
 struct BatchSummary {
   BatchTotals totals;        // of the whole output file
   int64_t cases = 0;         // in the input
   int64_t checked = 0;       // lines written by this run
-  int64_t already_done = 0;  // lines of this input that an earlier run had written
+  int64_t already_done = 0;  // cases of the input whose lines an earlier run wrote
   bool interrupted = false;
 };
 
-// The verdict of a case is written as soon as those of all cases before it are. When `stop` says
-// so, no case is begun any more; those that run are finished and written (with gaps where earlier
-// ones had not begun), and the next run with the same arguments checks what is missing.
-// Closes the verifier in that case. Errors are those of the files.
+// Checks all cases of the input that have no line in the output. A case's line is written when the
+// lines of all cases before it are written. After `stop` returns true, the verifier is closed and
+// no further case starts; the running cases are finished and written, without cancelled ones
+// between them, and the next run with the same arguments checks the missing cases. Errors are those
+// of the files.
 absl::StatusOr<BatchSummary> RunBatch(const BatchOptions& options, Verifier* verifier);
 
-// The summary as a few lines of text: how many of each layer and outcome.
+// Returns the totals, and the number of cases for each failed layer and outcome, as text.
 std::string SummaryText(const BatchSummary& summary);
 
 }  // namespace tritonrl

@@ -83,7 +83,7 @@ class BatchTest : public testing::Test {
     }
     return lines;
   }
-  // The output without measured times.
+  // The lines without measured times.
   std::vector<Json> Verdicts() {
     std::vector<Json> lines = Lines();
     for (Json& line : lines) {
@@ -184,7 +184,7 @@ TEST_F(BatchTest, ASecondRunWritesOnlyWhatIsMissing) {
     EXPECT_EQ(Verdicts(), verdicts) << "cut at " << size;
     EXPECT_EQ(resumed.totals.correct, 10);
   }
-  // More cases, and the broken line mended.
+  // The input has two more cases, and no broken line any more.
   WriteInput(Honest(12));
   EXPECT_EQ(RunGood().checked, 2);
 }
@@ -233,7 +233,7 @@ TEST_F(BatchTest, ASlowCaseHoldsUpNoMoreThanTheWindow) {
     }
     return GoodResult(2);
   });
-  // The stop question is asked in every turn of the loop: here it watches.
+  // `stop` is called in each iteration of the loop, so it can observe the number of started cases.
   int turns = 0;
   int most = 0;
   options_.stop = [&] {

@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 constexpr double kMaxExactDouble = 9007199254740992.0;  // 2^53
 
-// Sets id and id_json; false, with the error, when the member is no usable id.
+// Sets id and id_json; returns false and sets `error` if there is no usable id.
 bool TakeId(const Json& json, Case* c) {
   const auto id = json.find("id");
   if (id == json.end()) {
@@ -34,7 +34,7 @@ bool TakeId(const Json& json, Case* c) {
     return false;
   }
   const bool text = id->is_string() && !id->get_ref<const std::string&>().empty();
-  // A larger one, or one with a huge exponent, could not be given back as it came.
+  // A floating-point number from 2^53 on could not be written back unchanged.
   const bool number =
       id->is_number() && (!id->is_number_float() || std::abs(id->get<double>()) < kMaxExactDouble);
   if (!text && !number) {
@@ -87,7 +87,7 @@ class JsonlReader : public CaseReader {
   int64_t total() const override { return total_; }
 
  private:
-  // Of each id only a hash is kept, so that millions fit.
+  // Keeps only a hash of each id, so that memory suffices for millions of cases.
   void NoteId(Case* c) {
     if (c->id.empty() || !c->error.empty()) return;
     const auto [seen, fresh] = lines_of_ids_.emplace(Hash64(c->id_json), c->line);
@@ -132,7 +132,7 @@ Case ParseCase(const std::string& line) {
 }
 
 absl::Status CheckNoFence(const std::string& path, const std::string& source) {
-  if (source.size() > kMaxCaseBytes) return absl::OkStatus();  // refused for its size later
+  if (source.size() > kMaxCaseBytes) return absl::OkStatus();  // too large to parse; refused later
   const auto fence = PythonTree(source).FenceError();
   if (!fence.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(path, ":", fence->line, ": ", fence->message));
@@ -151,11 +151,11 @@ constexpr char kReferenceEnd[] = "_reference";
 
 struct Pair {
   std::string id;
-  std::string reference;  // path; empty: none fits
-  std::string candidate;  // path; empty: a reference that nothing belongs to
+  std::string reference;  // path; empty: the candidate has no reference
+  std::string candidate;  // path; empty: the reference has no candidate
 };
 
-// Names of *.py files in a folder, without the ending.
+// Returns the names of the *.py files in a folder, without ".py".
 absl::StatusOr<std::vector<std::string>> ProgramsIn(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder));
   std::vector<std::string> programs;
@@ -170,7 +170,7 @@ std::string FileOf(const std::string& folder, const std::string& program) {
   return JoinPath(folder, program + ".py");
 }
 
-// NAME_reference.py beside NAME_*.py.
+// Adds the pairs of NAME_reference.py and NAME_*.py in a folder.
 absl::Status AddBeside(const std::string& folder, std::vector<Pair>* pairs) {
   ASSIGN_OR_RETURN(const std::vector<std::string> programs, ProgramsIn(folder));
   std::vector<std::string> names;  // "softmax_" for softmax_reference.py
@@ -201,7 +201,8 @@ absl::Status AddBeside(const std::string& folder, std::vector<Pair>* pairs) {
   return absl::OkStatus();
 }
 
-// FOLDER/reference.py beside FOLDER/*.py; a folder without Python files is none of ours.
+// Adds the pairs of reference.py and the other *.py files in a sub-folder; none for a sub-folder
+// without Python files.
 absl::Status AddInside(const std::string& folder, const std::string& name,
                        std::vector<Pair>* pairs) {
   ASSIGN_OR_RETURN(const std::vector<std::string> programs, ProgramsIn(folder));

@@ -1,4 +1,4 @@
-// Reads pairs of reference and candidate from a JSONL file or a folder, one at a time.
+// Reads cases, i.e. pairs of reference and candidate, from a JSONL file or a folder.
 #ifndef TRITONRL_VERIFY_CLI_CASE_READER_H_
 #define TRITONRL_VERIFY_CLI_CASE_READER_H_
 
@@ -13,52 +13,52 @@
 namespace tritonrl {
 
 struct Case {
-  std::string id;                // for people
-  std::string id_json = "null";  // as it was given: a JSON string or integer; null: none usable
+  std::string id;                // as text, for people
+  std::string id_json = "null";  // the id as JSON string or number; null: no usable id
   int64_t line = 0;              // 1-based line of the JSONL file; 0 in a folder
   std::string where;             // "cases.jsonl, line 12", or the candidate's file
   std::string task;              // the reference's name in messages
   std::string reference_source;
   std::string candidate_source;
-  std::string error;  // not empty: cannot be checked, and why (one sentence without the place)
+  std::string error;  // why the case cannot be checked: one sentence, without `where`; else empty
 };
 
-// One of the two forms of input:
+// Reads one of two forms of input:
 //
-// - a JSONL file: each line an object with `id` (string or integer, unique), `reference_source`
-//   and `candidate_source`; optionally `task`, a name for messages. Other members are ignored,
-//   empty lines passed over.
-// - a folder. A file NAME_reference.py is the reference of every other file NAME_*.py beside it
-//   (the longest NAME that fits), id "NAME_x"; in a sub-folder, reference.py is the reference of
-//   every other *.py file there, id "FOLDER/x". Sorted by id.
+// - A JSONL file. Each line is an object with `id` (string or number, unique), `reference_source`
+//   and `candidate_source`; optionally `task`, a name for messages. Other members and empty lines
+//   are ignored.
+// - A folder. A file NAME_reference.py is the reference of all other files NAME_*.py in the folder
+//   (the longest matching NAME counts), with id "NAME_x". In a sub-folder, reference.py is the
+//   reference of all other *.py files there, with id "FOLDER/x". Cases are sorted by id.
 //
-// A broken line or file, or an id that was there before, comes back as a case with `error` set.
+// A broken line or file, or a repeated id, is returned as a case with `error` set.
 class CaseReader {
  public:
   virtual ~CaseReader() = default;
 
-  // NotFound, PermissionDenied, FailedPrecondition (neither a plain file nor a folder), or
+  // Errors: NotFound, PermissionDenied, FailedPrecondition (neither a regular file nor a folder),
   // InvalidArgument for a folder without a case.
   static absl::StatusOr<std::unique_ptr<CaseReader>> Open(const std::string& path);
 
-  // The next case; nothing at the end. An error means that reading itself failed.
+  // Returns the next case, or nullopt at the end. Errors are those of reading the JSONL file.
   virtual absl::StatusOr<std::optional<Case>> Next() = 0;
 
-  // Cases in all, broken ones too.
+  // Number of all cases, including broken ones.
   virtual int64_t total() const = 0;
 };
 
-// The largest line and the largest file that are read, in bytes.
+// Maximum size in bytes of a line and of a file.
 inline constexpr int64_t kMaxCaseBytes = 4 << 20;
 
-// One line of a JSONL file, without its place: fills ids, task and sources, or `error`.
+// Parses one line of a JSONL file: sets ids, task and sources, or `error`.
 Case ParseCase(const std::string& line);
 
-// InvalidArgument for a program file copied from a model's answer with its Markdown fences: names
-// the file, the line and what to do.
+// InvalidArgument if `source` is a program copied from a model's answer with its Markdown fences.
+// The message names file and line and gives the remedy.
 absl::Status CheckNoFence(const std::string& path, const std::string& source);
 
-// Reader of a folder: lists names at once, reads files as Next reaches them.
+// Opens a folder: lists the file names now; Next reads the files.
 absl::StatusOr<std::unique_ptr<CaseReader>> OpenCaseFolder(const std::string& path);
 
 }  // namespace tritonrl

@@ -131,7 +131,8 @@ TEST_F(CasesTest, FolderForms) {
   expect(7, "unused_reference", "", "", "no candidate belongs");
 }
 
-// A file was copied from an answer by a person; what stands in a JSONL file is judged as it is.
+// A fence in a program file is a user's copying mistake; a source in a JSONL file is checked
+// unchanged.
 TEST_F(CasesTest, FilesWithMarkdownFences) {
   Write("a_reference.py", "x = 1\n");
   Write("a_new.py", "Sure:\n```python\nx = 1\n```\n");

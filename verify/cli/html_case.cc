@@ -15,7 +15,7 @@
 namespace tritonrl {
 namespace {
 
-// Digits as a person reads them: 0.000012 -> "1.2e-05".
+// Four significant digits: 0.000012 -> "1.2e-05".
 std::string Number(double value) { return absl::StrFormat("%.4g", value); }
 
 std::string EvidenceItem(const Evidence& evidence) {
@@ -65,7 +65,7 @@ std::string Figures(const Verdict& verdict) {
                          : absl::StrCat("<p class=figures>", absl::StrJoin(figures, " | "), "</p>");
 }
 
-// Line numbers in front; lines that evidence names are marked.
+// Returns the source with line numbers; lines in `marked`, which evidence names, are highlighted.
 std::string Source(const std::string& title, const std::string& source,
                    const std::set<int>& marked) {
   if (source.empty()) return "";

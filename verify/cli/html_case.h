@@ -1,4 +1,4 @@
-// One case of the web page; see html_page.h.
+// The table row of one case in the web page (html_page.h).
 #ifndef TRITONRL_VERIFY_CLI_HTML_CASE_H_
 #define TRITONRL_VERIFY_CLI_HTML_CASE_H_
 
@@ -8,7 +8,8 @@
 
 namespace tritonrl {
 
-// A table row: what the table shows, and below the reason, closed, all there is about the case.
+// Returns a table row with id, outcome, failed layer, speedup and reason. A collapsed section under
+// the reason has the layers with their evidence, figures, and both sources.
 std::string HtmlCase(const std::string& id, const BatchLine& line,
                      const std::string& reference_source, const std::string& candidate_source);
 

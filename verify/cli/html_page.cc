@@ -41,7 +41,8 @@ mark { background: #ffe08a; display: inline-block; min-width: 100%; }
 #filter { margin-bottom: .6em; } input { min-width: 22em; }
 )css";
 
-// Rows whose text or key does not fit are hidden; nothing here makes HTML out of text.
+// Hides the rows whose text or key does not match the filter. The script never makes HTML from
+// text.
 constexpr char kScript[] = R"js(
 const rows = Array.from(document.querySelectorAll("#cases tbody tr"));
 const words = document.getElementById("words"), keys = document.getElementById("keys");
@@ -63,7 +64,7 @@ keys.addEventListener("change", apply);
 apply();
 )js";
 
-// 'sha256-...' as a content security policy names an inline script or style.
+// Returns 'sha256-...', by which a content security policy identifies an inline script or style.
 std::string PolicyHash(absl::string_view text) {
   return absl::StrCat("'sha256-", absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(text))), "'");
 }
@@ -105,7 +106,8 @@ constexpr char kTableBegin[] =
     "<table id=cases><thead><tr><th>id</th><th>outcome</th><th>failed layer</th><th>speedup</th>"
     "<th>reason</th></tr></thead><tbody>\n";
 
-// Writes beside the page's place and renames at the end, so that no half page is seen.
+// Writes a temporary file beside the page and renames it at the end, so that a reader never sees an
+// incomplete page.
 class PageFile {
  public:
   explicit PageFile(std::string path)
@@ -140,7 +142,7 @@ class PageFile {
   bool done_ = false;
 };
 
-// Where each line of the output begins, and totals of them all.
+// The offset and size of each line of the output.
 class OutputIndex {
  public:
   absl::Status Load(const std::string& path) {
@@ -157,7 +159,7 @@ class OutputIndex {
     return fd_ == nullptr ? ErrnoStatus(errno, "read", path) : absl::OkStatus();
   }
 
-  // Nothing when the case has no line.
+  // Returns the case's line, or nullopt if it has none.
   absl::StatusOr<std::optional<BatchLine>> Find(const Case& c) {
     const auto place = places_.find(Hash64(LineKey(c)));
     if (place == places_.end()) return std::nullopt;
@@ -178,7 +180,8 @@ class OutputIndex {
   absl::flat_hash_map<uint64_t, std::pair<int64_t, int64_t>> places_;  // offset, size
 };
 
-// Calls visit(case, its output line) for each case that has one; the number of those that do not.
+// Calls visit(case, line) for each case that has a line in the output; returns the number of cases
+// that have none.
 template <typename Visit>
 absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index, Visit visit) {
   ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(in));
@@ -195,7 +198,7 @@ absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index
   }
 }
 
-// Controls, and characters that hide or reorder what stands beside them.
+// True for control characters, and for characters that are invisible or reorder their neighbours.
 bool IsInvisible(char32_t c) {
   const auto between = [c](char32_t low, char32_t high) { return c >= low && c <= high; };
   return (c < 0x20 && c != '\n' && c != '\t') || between(0x7F, 0x9F) || between(0x200B, 0x200F) ||
@@ -229,7 +232,7 @@ std::string EscapeHtml(absl::string_view text) {
         if (IsInvisible(next.code_point)) {
           absl::StrAppendFormat(&html, "\\u%04x", static_cast<uint32_t>(next.code_point));
         } else {
-          AppendUtf8(next.code_point, &html);  // U+FFFD for what is ill-formed
+          AppendUtf8(next.code_point, &html);  // U+FFFD for an ill-formed part
         }
     }
     text.remove_prefix(next.length);
@@ -241,7 +244,7 @@ absl::Status WriteBatchPage(const std::string& in, const std::string& out, const
                             int64_t max_cases) {
   OutputIndex index;
   RETURN_IF_ERROR(index.Load(out));
-  // Twice over the input: totals stand above the table.
+  // Reads the input twice, because the totals precede the table.
   BatchTotals totals;
   ASSIGN_OR_RETURN(const int64_t missing,
                    ForEachChecked(in, &index, [&totals](const Case&, const BatchLine& line) {

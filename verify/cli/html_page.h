@@ -1,5 +1,5 @@
-// Verdicts as one web page that needs nothing else: totals, a table that can be filtered, and for
-// each case its layers, evidence and source with the lines marked.
+// Verdicts as one self-contained web page: totals, a table with a filter, and for each case its
+// layers, evidence and source with highlighted lines.
 #ifndef TRITONRL_VERIFY_CLI_HTML_PAGE_H_
 #define TRITONRL_VERIFY_CLI_HTML_PAGE_H_
 
@@ -12,21 +12,22 @@
 
 namespace tritonrl {
 
-// Sources and messages are a stranger's text. All of it is escaped, invisible characters (controls,
-// changes of writing direction) are shown by their code, and the page's policy lets no script run
-// but its own, which is named by its hash, and lets nothing be loaded.
+// Sources and messages are untrusted text: all of it is escaped, and invisible characters
+// (controls, changes of writing direction) are shown by their code. The page's content security
+// policy allows only its own script, identified by its hash, and forbids loading anything.
 
-// Page of a batch: `in` as given to RunBatch, `out` its output. Cases without a line in `out` are
-// counted as not checked. The table holds the first `max_cases`, as a browser has its limits too;
-// totals are of all. Reads both files case by case, so that memory does not grow with them.
+// Writes the page of a batch: `in` as given to RunBatch, `out` its output. Cases without a line in
+// `out` are counted as not checked. The table has the first `max_cases` cases, because browsers
+// cannot show tables of any length; the totals include all cases. Sources and verdicts are read
+// case by case, so that memory does not grow with them.
 absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
                             int64_t max_cases = 10000);
 
-// Page of one pair.
+// Writes the page of one pair.
 absl::Status WritePairPage(const Verdict& verdict, const std::string& reference_source,
                            const std::string& candidate_source, const std::string& page);
 
-// Text as it stands in an element or in a quoted attribute.
+// Escapes text for an element or a quoted attribute.
 std::string EscapeHtml(absl::string_view text);
 
 }  // namespace tritonrl

@@ -26,7 +26,7 @@ int Count(const std::string& text, const std::string& piece) {
   return static_cast<int>(std::vector<std::string>(absl::StrSplit(text, piece)).size()) - 1;
 }
 
-// The text between two marks, from the first on.
+// The text between the first `from` and the next `to`.
 std::string Between(const std::string& text, const std::string& from, const std::string& to) {
   const size_t begin = text.find(from);
   if (begin == std::string::npos) return "";
@@ -43,7 +43,7 @@ class HtmlPageTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(RemoveTree(folder_).ok()); }
 
-  // A verdict with one piece of evidence; LAYER_NONE: correct.
+  // A line whose verdict has one evidence; LAYER_NONE makes a correct verdict.
   static BatchLine Line(const Json& id, Layer layer, Outcome::Reason reason,
                         const std::string& text, int line) {
     BatchLine batch_line;
@@ -120,7 +120,7 @@ TEST_F(HtmlPageTest, TextOfStrangersStaysText) {
   }
   EXPECT_TRUE(absl::StrContains(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
   EXPECT_TRUE(absl::StrContains(page, "&amp;lt;script&amp;gt; \\u202e reversed \\u0001"));
-  // In quoted attributes there is no way out either.
+  // The attack does not escape from quoted attributes either.
   EXPECT_FALSE(absl::StrContains(Between(page, "data-key=\"", "\">"), "<"));
   EXPECT_EQ(Count(page, "</details>"), Count(page, "<details>"));
   EXPECT_EQ(Count(page, "<pre>"), 2);
@@ -150,7 +150,7 @@ TEST_F(HtmlPageTest, TwoThousandCases) {
   EXPECT_EQ(Count(page, "<tr data-key="), 2000);
   EXPECT_TRUE(absl::StrContains(page, "<td>mismatch</td><td>1333</td>"));
   EXPECT_LT(page.size(), 8 << 20);
-  // A table has its limit, totals have none.
+  // max_cases limits the table, but not the totals.
   const std::string path = folder_ + "/short.html";
   ASSERT_TRUE(
       WriteBatchPage(folder_ + "/in.jsonl", folder_ + "/out.jsonl", path, /*max_cases=*/10).ok());

@@ -13,7 +13,7 @@
 namespace tritonrl {
 namespace {
 
-// Pieces of evidence shown for one layer; the rest is counted.
+// Maximum number of evidence entries shown for one layer; the rest is counted.
 constexpr int kShown = 6;
 
 // 0.00000513 -> "5.13 us".
@@ -42,7 +42,7 @@ void AppendEvidence(const LayerResult& result, const std::string& source, std::s
   if (shown > kShown) absl::StrAppend(text, "                 and ", shown - kShown, " more\n");
 }
 
-// "kernels: f, g (g changes nothing)".
+// Returns e.g. "kernels: f, g (g changes nothing here)".
 std::string KernelsRemark(const Verdict& v) {
   if (v.kernels().empty()) return "";
   std::string remark = absl::StrCat("kernels: ", absl::StrJoin(v.kernels(), ", "));
@@ -82,7 +82,7 @@ std::string SpeedupRemark(const Speedup& speedup) {
   return text + ")";
 }
 
-// What is said of a layer that passed.
+// The remark on a layer that passed.
 std::string Remark(const Verdict& v, Layer layer) {
   switch (layer) {
     case LAYER_FUNCTIONALITY:

@@ -1,4 +1,4 @@
-// A verdict for people.
+// A verdict as text for people.
 #ifndef TRITONRL_VERIFY_CLI_VERDICT_REPORT_H_
 #define TRITONRL_VERIFY_CLI_VERDICT_REPORT_H_
 
@@ -8,8 +8,9 @@
 
 namespace tritonrl {
 
-// Several lines: the outcome in one sentence, then each layer with its evidence. `source` is the
-// candidate's text; lines named by evidence are quoted from it. Modelled figures say "modelled".
+// Returns the outcome in one sentence, then a line for each layer, with the evidence of a failed
+// layer. `source` is the candidate's source, from which the lines that evidence names are quoted.
+// Modelled times are marked "modelled".
 std::string VerdictText(const Verdict& verdict, const std::string& source);
 
 }  // namespace tritonrl

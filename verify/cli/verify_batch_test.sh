@@ -1,5 +1,6 @@
 #!/bin/bash
-# Batch mode as a user calls it: folder and JSONL, exit codes, Ctrl-C and kill -9 in mid-run, the page.
+# Tests the batch mode by the program itself: folder and JSONL input, exit codes, Ctrl-C and kill -9 during a run,
+# the web page.
 set -u
 verify="$PWD/verify/cli/verify"
 server="$PWD/exec/service/server"
@@ -14,7 +15,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: text may stand on stdout or stderr.
+# check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: the text may be on stdout or stderr.
 check() {
   local name="$1" code="$2" text="$3"
   shift 3
@@ -24,7 +25,7 @@ check() {
   cat "$work/out" "$work/err" | grep -qF -- "$text" || fail "$name: '$text' is not in the output"
 }
 
-# Every id of the input once, and each line the JSON that is promised.
+# complete INPUT OUTPUT MESSAGE: fails if OUTPUT does not have each id of INPUT once with the expected verdict.
 complete() {
   python3 - "$1" "$2" <<'P' || fail "$3"
 import json, sys
@@ -62,7 +63,7 @@ with open(sys.argv[2], "w") as out:
         case = {"id": f"{name} {i}", "reference_source": read("reference"), "candidate_source": read(name)}
         out.write(json.dumps(case) + "\n")
 P
-# Killed twice at a moment of its own choosing, then interrupted, then left alone.
+# Two runs are killed and one is interrupted, each after it has written a line; the last run is not disturbed.
 run=("$verify" --in="$work/cases.jsonl" --out="$work/verdicts.jsonl" --backend=interpreter --workers=1)
 for signal in KILL KILL INT; do
   lines=$(cat "$work/verdicts.jsonl" 2>/dev/null | wc -l)
@@ -84,7 +85,7 @@ check resumed 0 "16 cases: 8 correct, 8 failed" "${run[@]:1}" --html="$work/page
 complete "$work/cases.jsonl" "$work/verdicts.jsonl" "resumed: not the lines expected"
 [ "$(grep -c '<tr data-key=' "$work/page.html")" = 16 ] || fail "page: not 16 cases"
 
-# Through a server: the same verdicts; it ends in order.
+# A remote server gives the same verdicts, and exits with code 0 after SIGTERM.
 "$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
 pid=$!
 for _ in $(seq 1200); do

@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyC
 
 VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBackend& backend) {
   VerifierOptions options;
-  // More servers may come later, so that a larger number can make sense.
+  // More servers may register later, so --workers may exceed the current concurrency.
   const int asked = command.servers.empty() ? 0 : command.workers;
   options.parallel = asked > 0 ? asked : backend.concurrency();
   options.seed = command.seed;
@@ -166,7 +166,7 @@ VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBa
   options.measure_time = command.timing;
   options.judge_parallel = command.judge_parallel;
   options.judge_cache = UserPath(command.judge_cache);
-  options.cache = false;  // would grow with the number of cases
+  options.cache = false;  // its memory would grow with the number of cases
   return options;
 }
 

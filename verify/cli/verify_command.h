@@ -1,4 +1,4 @@
-// The //verify:verify command: its options, their validation, and running it.
+// The command //verify:verify: its options, their validation and its execution.
 #ifndef TRITONRL_VERIFY_CLI_VERIFY_COMMAND_H_
 #define TRITONRL_VERIFY_CLI_VERIFY_COMMAND_H_
 
@@ -17,21 +17,21 @@
 
 namespace tritonrl {
 
-// Each member is the flag of the same name in verify_main.cc, which says what it means.
+// The command line. Each member is a flag of the same name, described in verify_main.cc.
 struct VerifyCommand {
-  // What: one pair, many cases, or tasks themselves.
+  // The input: one pair, many cases, or the tasks of a preflight.
   std::string reference, candidate;
   std::string in, out;
   bool preflight = false;
   std::string tasks;
   std::string html;
   bool json = false;
-  // Where.
+  // The backend.
   std::string backend, sandbox, device_model;
   std::string servers, token_file;
   int workers = 0;
   double time_limit = 0, memory_gb = 0;
-  // How.
+  // The settings of the verifier.
   uint64_t seed = 0;
   int trials = 5;
   double tolerance = 0;
@@ -41,42 +41,42 @@ struct VerifyCommand {
   int judge_parallel = 1;
 };
 
-// InvalidArgument: one sentence that names the flag at fault.
+// InvalidArgument, with one sentence that names the flag, if the flags are wrong.
 absl::Status ValidateCommand(const VerifyCommand& command);
 
-// The inputs of the command. They are read before workers start, so that mistakes show first.
+// The inputs of the command, read before workers start so that mistakes are reported at once.
 struct CommandInputs {
   std::string reference, candidate;  // of one pair
   std::vector<Task> tasks;           // of a preflight
 };
-// Errors name the flag and the file. Tasks that cannot be read are named on stderr.
+// Errors name the flag and the file. Invalid tasks are left out and named on stderr.
 absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& command);
 
-// Null when no judge is asked for.
+// Returns null if --judge_url is empty.
 absl::StatusOr<std::unique_ptr<Judge>> MakeCommandJudge(const VerifyCommand& command);
 
-// Connects to servers or starts workers here. InvalidArgument, Unauthenticated, PermissionDenied or
-// NotFound for a mistake in the command.
+// Connects to servers, or starts workers on this machine. InvalidArgument, Unauthenticated,
+// PermissionDenied or NotFound for a mistake in the command.
 absl::StatusOr<std::unique_ptr<DeviceBackend>> StartCommandBackend(const VerifyCommand& command);
 
 VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBackend& backend);
 
-// Exit codes of the program. verify_main.cc gives their meaning for a pair, a batch, a preflight.
+// Exit codes of the program; verify_main.cc describes them for a pair, a batch and a preflight.
 constexpr int kExitCorrect = 0, kExitCandidateFailed = 1, kExitUserError = 2, kExitInfraError = 3;
 
-// Validates the command, reads its inputs, starts judge and workers, and prints the results:
-// verdicts on stdout, progress and one sentence for a mistake on stderr. Returns the exit code.
+// Validates the command, reads its inputs, starts judge and backend, and prints the results:
+// verdicts on stdout, progress and one sentence about a mistake on stderr. Returns the exit code.
 int RunCommand(const VerifyCommand& command);
 
-// Prints the sentence of a mistake in the command.
+// Prints the message of a mistake in the command on stderr; returns kExitUserError.
 int ReportCommandError(const absl::Status& status);
 
-// Sets the flags of a command line: --name=value, --name value, --name and --noname. Absl's own
-// parser ends the process with code 1 on a wrong flag, which can mean "the candidate failed".
-// InvalidArgument: one sentence that names the flag.
+// Sets the flags of a command line: --name=value, --name value, --name and --noname. Abseil's
+// parser is not used because it exits with code 1 after a wrong flag, which here means that the
+// candidate failed. InvalidArgument with one sentence that names the flag.
 absl::Status ParseFlags(int argc, char** argv);
 
-// A line for each flag that the source file defines, by name: what it means and its default.
+// Returns a line for each flag that the source file defines, sorted by name: help and default.
 std::string FlagsHelp(absl::string_view source_file);
 
 }  // namespace tritonrl

@@ -1,18 +1,19 @@
-// Checks one candidate program against one reference program and prints the verdict, or many and
-// writes a line for each.
+// Checks one candidate program against one reference program and prints the verdict, checks many
+// pairs and writes a line for each, or checks tasks (preflight).
 //
 //   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]
 //   bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl [--html=page.html]
 //   bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--out=preflight.jsonl]
 //
-// Exit codes of one pair: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake
-// in the call or in the reference (missing file, unknown value, a reference that does not run); 3
-// no verdict for a reason of ours (no sandbox on this machine, a lost worker, a judge that does not
-// answer). Of a batch: 0 every case has a verdict, whichever; 2 a mistake in the call, or broken
-// cases in the input (the others are checked); 3 cases without a verdict, or a file that cannot be
-// written; 130 and 143 stopped by SIGINT or SIGTERM: the same command goes on. Of a preflight: 0
-// every task is sound; 1 some are unsound; 2 a mistake in the call, or references that do not run;
-// 3 tasks that could not be checked; 130 and 143 stopped.
+// Exit codes for one pair: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake
+// in the call or in the reference (missing file, unknown value, a reference that does not run);
+// 3 no verdict because of an infrastructure error (no sandbox on this machine, a lost worker, a
+// judge that does not answer).
+// For a batch: 0 every case has a verdict, passed or failed; 2 a mistake in the call, or broken
+// cases in the input (the other cases are checked); 3 cases without a verdict, or a file that
+// cannot be written; 130 or 143 stopped by SIGINT or SIGTERM (the same command continues it).
+// For a preflight: 0 every task is sound; 1 some tasks are unsound; 2 a mistake in the call, or
+// references that do not run; 3 tasks that could not be checked; 130 or 143 stopped by a signal.
 #include <iostream>
 #include <string>
 

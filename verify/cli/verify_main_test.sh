@@ -1,5 +1,5 @@
 #!/bin/bash
-# The program as a user calls it: exit codes, one sentence on stderr for each mistake, text and JSON.
+# Tests the program as a user calls it: exit codes, one sentence on stderr for each mistake, text and JSON output.
 set -u
 verify="$PWD/verify/cli/verify"
 examples="$PWD/verify/examples"
@@ -7,7 +7,7 @@ work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_main.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-# check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: text may stand on stdout or stderr.
+# check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: the text may be on stdout or stderr.
 check() {
   local name="$1" code="$2" text="$3"
   shift 3
@@ -54,7 +54,7 @@ check robust 0 "robust mode's inputs" "$reference" --candidate="$examples/softma
 check tasks_missing 2 "--tasks is missing" --preflight
 check tasks_alone 2 "--tasks goes with --preflight" --tasks="$examples"
 check tasks_gone 2 "no_such_folder" --preflight --tasks="$work/no_such_folder"
-# One task with results of 1e-3, on which zeros pass by the paper's tolerance, and one that is sound.
+# Two tasks: one with results of about 1e-3, on which zeros pass with the paper's tolerance, and a sound one.
 mkdir "$work/tasks"
 for scale in 1e-3 3; do
   printf 'import torch\nclass Model(torch.nn.Module):\n    def forward(self, x): return x * %s\ndef get_inputs(): return [torch.randn(4, 32)]\ndef get_init_inputs(): return []\n' "$scale" >"$work/tasks/by_$scale.py"
@@ -67,7 +67,7 @@ if ! grep -q "unsound .*by_1e-3 .*zeros passes" "$work/out" || [ "$(grep -c '"st
 fi
 check preflight_robust 0 "2 tasks in the mode robust: 2 sound" --preflight --tasks="$work/tasks" --mode=robust --backend=interpreter
 
-# Relative paths are the caller's, not those of the folder bazel runs the program in.
+# Relative paths are relative to the caller's folder, not to the folder in which bazel runs the program.
 cp "$examples"/softmax_*.py "$work/"
 echo "def get_inputs(): return []" >"$work/broken.py"
 export BUILD_WORKING_DIRECTORY="$work"
