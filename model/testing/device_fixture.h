@@ -1,7 +1,6 @@
-// Runs each layer on the tested devices that this machine has, in fp32 and bf16, by the kernels
-// that the device has, against the same layer through ATen in fp64 on the CPU, from the same
-// numbers; and again, for the same bits. (layers_test.cc and products_test.cc hold that fp64 path
-// against autograd.)
+// Test fixture that runs a layer on each device of this machine in fp32 and bf16, compares it with
+// ATen in fp64 on the CPU, and checks that a second run gives the same bits. (LayersFixture
+// compares the fp64 path with autograd.)
 
 #ifndef TRITONRL_MODEL_TESTING_DEVICE_FIXTURE_H_
 #define TRITONRL_MODEL_TESTING_DEVICE_FIXTURE_H_
@@ -24,16 +23,16 @@ namespace tritonrl {
 
 using Tensors = std::vector<at::Tensor>;
 
-// The CPU, a GPU, and one that is not the thread's current device, as the second rank of a machine
-// has. Tests on a device that this machine lacks are skipped.
+// The CPU, a GPU, and a GPU that is not the thread's current device, like that of a machine's
+// second rank. Tests on a device that this machine lacks are skipped.
 inline std::vector<std::string> TestedDevices() { return {"cpu", "cuda", "cuda:1"}; }
 
-// For names of tests, which hold no colon.
+// Returns the device's name for test names, which must not contain a colon.
 inline std::string DeviceLabel(const std::string& device) {
   return absl::StrReplaceAll(device, {{":", "_"}});
 }
 
-// SmallConfig with sizes that the kernels of a GPU take.
+// Returns SmallConfig with sizes that the GPU kernels support.
 inline ModelConfig KernelConfig(ModelFamily family, bool tied = true) {
   ModelConfig config = SmallConfig(family, tied);
   config.head_dim = 64;
@@ -57,13 +56,13 @@ inline std::vector<Setting> Settings() {
   return settings;
 }
 
-// Runs a layer's computation in one type on one device. Its inputs are fp64 numbers that the tested
-// type holds exactly.
+// The type and the device of one run of a layer. The inputs are fp64 numbers that the tested type
+// represents exactly.
 struct Runner {
   const LayerContext& context;
   at::Device device;
   at::ScalarType type;
-  at::ScalarType sums;  // type of what is fp32 whatever the type of the model
+  at::ScalarType sums;  // type of the tensors that are fp32 for every type of the model
 
   at::Tensor Put(const at::Tensor& x) const { return x.to(type).to(device); }
   at::Tensor PutSums(const at::Tensor& x) const { return x.to(sums).to(device); }
@@ -74,7 +73,8 @@ struct Runner {
   }
 };
 
-// Relative to the largest value; absolute where all are zero (queries and keys of single tokens).
+// Returns the largest difference relative to the largest expected value; the absolute difference if
+// all expected values are zero (gradients of queries and keys of single tokens).
 inline double Difference(const at::Tensor& actual, const at::Tensor& expected) {
   const bool zero = expected.abs().max().item<double>() < 1e-12;
   return zero ? MaxDifference(actual.cpu(), expected) : RelativeDifference(actual.cpu(), expected);
@@ -92,11 +92,13 @@ class DeviceFixture : public testing::TestWithParam<Setting> {
   static constexpr double kFloatTolerance = 5e-5;
   static constexpr double kHalfTolerance = 0.02;  // 5 roundings to bf16 at the largest value
 
-  // Normal numbers as the tested type holds them, in fp64.
+  // Returns normally distributed numbers, rounded to the tested type, in fp64.
   static at::Tensor Numbers(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
     return RandomTensor(shape, seed, scale).to(GetParam().type).to(at::kDouble);
   }
 
+  // Runs `compute` twice in the tested setting and once as the reference, and compares all results.
+  // names: of the results, for failure messages.
   void Compare(const Computation& compute, const std::vector<const char*>& names,
                const LayerContext& context, double half_tolerance = kHalfTolerance) const {
     const at::Device device(GetParam().device);

@@ -1,5 +1,5 @@
-// Each layer's output and every gradient against autograd of the formula written in plain fp64
-// operations, for the three ways a layer can run.
+// Test fixture that compares each layer's output and gradients with autograd of the formula in
+// plain fp64 operations, for the three implementations of a layer.
 
 #ifndef TRITONRL_MODEL_TESTING_LAYERS_FIXTURE_H_
 #define TRITONRL_MODEL_TESTING_LAYERS_FIXTURE_H_
@@ -19,6 +19,7 @@ namespace tritonrl {
 
 using Tensors = std::vector<at::Tensor>;
 
+// The implementations: hand-written CPU kernels, ATen in fp32, and ATen in fp64.
 enum class Path { kKernels, kAtenFloat, kAtenDouble };
 
 class LayersFixture : public testing::TestWithParam<Path> {
@@ -38,12 +39,12 @@ class LayersFixture : public testing::TestWithParam<Path> {
   const LayerContext context_;
 };
 
-// fp64 inputs that autograd follows.
+// Returns a random fp64 tensor that requires a gradient.
 inline at::Tensor Leaf(at::IntArrayRef shape, uint64_t seed, double scale = 1.0) {
   return RandomTensor(shape, seed, scale).set_requires_grad(true);
 }
 
-// d sum(out * d_out) / d inputs
+// Returns the gradients of sum(out * d_out) with respect to `inputs`.
 inline Tensors AutogradOf(const at::Tensor& out, const at::Tensor& d_out, const Tensors& inputs) {
   return torch::autograd::grad({out}, inputs, {d_out});
 }

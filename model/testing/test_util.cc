@@ -15,7 +15,7 @@
 namespace tritonrl {
 
 at::Tensor RandomTensor(at::IntArrayRef shape, uint64_t seed, double scale) {
-  // ATen's team of threads spins at barriers, which is slow when tests run side by side.
+  // ATen's threads spin at barriers, which is slow when tests run in parallel.
   if (at::get_num_threads() > 1) at::set_num_threads(1);
   at::Tensor tensor = at::empty(shape, at::kDouble);
   Philox random(seed);

@@ -18,29 +18,31 @@
 
 namespace tritonrl {
 
-// Normal numbers keyed by `seed`, fp64 on the CPU.
+// Returns normally distributed fp64 numbers on the CPU, which depend on `seed` alone.
 at::Tensor RandomTensor(at::IntArrayRef shape, uint64_t seed, double scale = 1.0);
 
-// Sizes that are no multiples of the kernels' blocks.
+// Returns a small model whose sizes are no multiples of the kernels' blocks.
 ModelConfig SmallConfig(ModelFamily family = ModelFamily::kQwen3, bool tied = true);
 
-// Weights large enough that every part of the model matters, norm weights not 1.
+// Returns random weights on the CPU, large enough that every part of the model affects the result.
+// Norm weights differ from 1.
 std::shared_ptr<Weights> SmallWeights(const ModelConfig& config, uint64_t seed,
                                       at::ScalarType dtype = at::kFloat);
 
-// Matrices normal(0, 0.02), norms one, drawn on the device.
+// Returns weights drawn on the device: matrices from normal(0, 0.02), norm weights 1.
 std::shared_ptr<Weights> RandomWeights(const ModelConfig& config, at::Device device,
                                        at::ScalarType dtype);
 
-// One token list for each length, keyed by `seed`.
+// Returns one random sequence of tokens per length, which depend on `seed` alone.
 std::vector<std::vector<int32_t>> RandomTokens(const ModelConfig& config,
                                                const std::vector<int64_t>& lengths, uint64_t seed);
 
-// The same, packed on `device`.
+// Returns the sequences of RandomTokens, packed on `device`.
 PackedBatch RandomBatch(const ModelConfig& config, const std::vector<int64_t>& lengths,
                         uint64_t seed, at::Device device);
 
-// A slice of a step without a slot; the logits of its last `logit_rows` tokens are wanted.
+// Returns a slice of a step without a batch slot. The step computes the logits of its last
+// `logit_rows` tokens.
 inline SequenceSlice SliceOf(std::span<const int32_t> tokens, int64_t first,
                              std::span<const int32_t> pages, int logit_rows = 1) {
   return {.tokens = tokens,
@@ -51,14 +53,15 @@ inline SequenceSlice SliceOf(std::span<const int32_t> tokens, int64_t first,
           .num_draft_tokens = logit_rows > 1 ? logit_rows - 1 : 0};
 }
 
-// Largest absolute difference, computed in fp64.
+// Returns the largest absolute difference, computed in fp64.
 double MaxDifference(const at::Tensor& a, const at::Tensor& b);
-// Largest absolute difference divided by the largest absolute value of `expected`.
+// Returns the largest absolute difference divided by the largest absolute value of `expected`.
 double RelativeDifference(const at::Tensor& actual, const at::Tensor& expected);
-// Same type, shape and bits.
+// Whether a and b have the same type, shape and bits.
 bool SameBits(const at::Tensor& a, const at::Tensor& b);
 
-// For GTEST_SKIP(): why `device` cannot be tested on this machine; empty if it can.
+// Returns the reason for GTEST_SKIP() why `device` cannot be tested on this machine; empty if it
+// can.
 std::string MissingDevice(at::Device device);
 
 }  // namespace tritonrl
