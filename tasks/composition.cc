@@ -12,7 +12,7 @@
 namespace tritonrl {
 namespace {
 
-// Chosen so that every family has held-out compositions of level 1, of which there are few
+// Every family has few compositions of level 1; with this salt at least one of them is held out
 // (composition_test checks this).
 constexpr char kHeldOutSalt[] = "held-out 2757: ";
 constexpr int kHeldOutOneIn = 10;
@@ -20,7 +20,7 @@ constexpr int kHeldOutOneIn = 10;
 constexpr double kHardShare = 0.36;
 
 constexpr size_t kSampleRows = 8, kSampleCols = 64;
-// exp() of this stays far from float32's limit, and sin() of it keeps five digits.
+// exp(40) is far below float32's maximum, and sin(40) keeps five digits.
 constexpr double kLargestInput = 40;
 constexpr double kLargestResult = 1e4;
 // A tolerance of 1e-2 detects a wrong formula on values with at least this standard deviation.
@@ -57,7 +57,7 @@ const char* FamilyName(Family family) {
   return "";
 }
 
-// Results of softmax and normalize are about 1/N and 1/sqrt(N).
+// softmax and normalize give values of about 1/N and 1/sqrt(N).
 bool MakesSmallValues(const Core& core) {
   return core.name == "softmax" || core.name == "normalize";
 }
@@ -79,8 +79,8 @@ const std::vector<double>& Samples(int input) {
   return samples[input];
 }
 
-// Runs a composition on normal samples in double precision and checks ranges. The samples are the
-// same in every call, so that the result for a composition never changes.
+// Evaluates a composition on normal samples in double precision and checks the range of its values.
+// The samples are the same in every call, so that the result for a composition never changes.
 class RangeCheck {
  public:
   RangeCheck() : x_(Samples(0)), y_(Samples(1)) {}
@@ -121,7 +121,7 @@ class RangeCheck {
       change += std::abs(value - x_[i]);
       x_[i] = value;
     }
-    // The few results of a reduction may be close to each other (means of rows), so that only full
+    // The few results of a reduction may be close to each other (e.g. means of rows), so only full
     // tensors must have a spread.
     return change / x_.size() > kSmallestChange &&
            (x_.size() < kSampleRows * kSampleCols || Spread(x_) > kSmallestSpread);
@@ -130,7 +130,7 @@ class RangeCheck {
   void Apply(const Core& core, double constant) {
     switch (core.kind) {
       case CoreKind::kMatmul:
-        for (double& v : x_) v *= 11;  // sides up to 128: a spread of sqrt(128)
+        for (double& v : x_) v *= 11;  // deviation of a sum of up to 128 products: sqrt(128)
         break;
       case CoreKind::kReduction:
         ReduceRows(core, constant);
@@ -177,7 +177,7 @@ std::vector<std::string> DrawConstants(const Operator& op, Philox* random) {
   return op.constants.empty() ? std::vector<std::string>() : Pick(op.constants, random);
 }
 
-// A hard operator with probability kHardShare: the policy learns to avoid mistakes in these.
+// Draws a hard operator with probability kHardShare: the policy learns to avoid mistakes in these.
 const Elementwise& DrawElementwise(Philox* random) {
   const bool hard = random->Uniform() < kHardShare;
   while (true) {
@@ -193,7 +193,7 @@ void AppendElementwise(const Elementwise& op, Philox* random, Composition* compo
   composition->uses.push_back(use);
 }
 
-// `count` different elementwise operators, with a second input only if `allow_y`.
+// Appends `count` different elementwise operators; those with a second input only if `allow_y`.
 void AppendChain(int count, bool allow_y, Philox* random, Composition* composition) {
   while (count > 0) {
     const Elementwise& op = DrawElementwise(random);
@@ -248,7 +248,7 @@ Composition DrawCandidate(Family family, int level, Philox* random) {
   const bool has_core = family != Family::kElementwise;
   ChainLengths lengths = {has_core ? 0 : 1, 0};
   if (level > 1) lengths = DrawLengths(family, random);
-  // The second input of a loss is its target and that of a matrix product is the other factor.
+  // In a loss, y is the target; in a GEMM, it is the second matrix.
   const bool before_y = family != Family::kLoss;
   const bool after_y = family == Family::kNormalization;
   AppendChain(lengths.before, before_y, random, &composition);
@@ -317,7 +317,7 @@ TaskShape DrawShape(Family family, Philox* random) {
     return shape;
   }
   shape.rows = 8 + static_cast<int>(random->Below(25));
-  // Half of the widths are powers of two, where a lost mask does no harm.
+  // Half of the widths are powers of two, with which a missing mask does no harm.
   shape.cols =
       random->Below(2) == 0 ? 64 << random->Below(4) : 33 + static_cast<int>(random->Below(480));
   return shape;

@@ -1,8 +1,8 @@
-// Random tasks: a composition of operators and a shape, drawn from the grammar
+// Random tasks: a composition of operators and a shape. The grammar has one rule per family:
 //   chain of elementwise operators
-//   chain, row reduction, at most one operator
+//   chain, row reduction, at most one elementwise operator
 //   chain, softmax or another normalization of rows, chain
-//   matrix product, chain
+//   GEMM, chain
 //   chain, loss
 #ifndef TRITONRL_TASKS_COMPOSITION_H_
 #define TRITONRL_TASKS_COMPOSITION_H_
@@ -29,39 +29,39 @@ struct OperatorUse {
 
 struct Composition {
   Family family = Family::kElementwise;
-  std::vector<OperatorUse> uses;  // in the order they are applied
+  std::vector<OperatorUse> uses;  // in the order in which they are applied
 
-  // 1: a single operator; 2: several, which can be fused.
+  // 1: a single operator; 2: several operators, which can be fused.
   int level() const { return uses.size() == 1 ? 1 : 2; }
-  // The operator that is not elementwise; -1 if there is none.
+  // Index of the operator that is not elementwise; -1 if there is none.
   int core_index() const;
-  bool uses_y() const;  // takes a second input
-  // Family, operators and constants, e.g. "reduction:mul(2) tanh sum". Equal keys mean the same
-  // computation on tensors of any shape.
+  bool uses_y() const;  // forward has a second input y
+  // Family, operators and constants, e.g. "reduction:mul(2) tanh sum". Compositions with equal keys
+  // differ in their shapes at most.
   std::string Key() const;
 };
 
-// Matrix products: x is [rows, inner], y is [inner, cols] (or transposed). Others: all inputs are
-// [rows, cols].
+// GEMM: x is [rows, inner] and y is [inner, cols], or one of them transposed. Other families: all
+// inputs are [rows, cols].
 struct TaskShape {
   int rows = 0;
   int cols = 0;
   int inner = 0;
 };
 
-// True for one composition in ten, by a hash of its key. Held-out tasks consist of these alone; the
-// corpus and the training tasks contain none.
+// True for one composition in ten, by a hash of its key. Held-out tasks have only such
+// compositions; the corpus and the training tasks have none of them.
 bool IsHeldOut(const Composition& composition);
 
-// Draws a family with the weights 3:3:3:2:1 (in the order of the enum), then a composition.
+// Draws a family with the weights 3:3:3:2:1 (in the order of the enum).
 Family DrawFamily(Philox* random);
 
-// A composition of a family with one operator (level 1) or several (level 2). On normal inputs
-// every value stays in the range where float32 keeps five digits, and each operator changes its
-// input enough that the tolerance detects a mistake in it.
+// Draws a composition of a family with one operator (level 1) or several (level 2). At level 2, on
+// normal inputs, every value stays in the range where float32 keeps five digits, and each
+// elementwise operator changes its input enough that the tolerance detects a mistake in it.
 Composition DrawComposition(Family family, int level, Philox* random);
 
-// Rows 8 to 32, columns 33 to 512; sides of a matrix product multiples of 16 from 32 to 128.
+// Draws 8 to 32 rows and 33 to 512 columns; for GEMM, sides from 32 to 128, multiples of 16.
 TaskShape DrawShape(Family family, Philox* random);
 
 }  // namespace tritonrl

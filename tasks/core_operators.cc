@@ -202,7 +202,7 @@ std::vector<Core> MakeMatmuls() {
   };
 }
 
-// $R in the reference stands for the choice between mean and sum.
+// In the reference, $R is the placeholder of the argument that selects sum instead of mean.
 std::vector<Core> MakeLosses() {
   constexpr CoreKind kind = CoreKind::kLoss;
   const std::vector<std::vector<std::string>> widths = {{"0.5", "0.25"}, {"1", "0.5"}, {"2", "1"}};

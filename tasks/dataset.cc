@@ -19,7 +19,7 @@ namespace tritonrl {
 
 namespace {
 
-// One task in four is a single operator.
+// One task in four has a single operator.
 constexpr int kLevelOneOneIn = 4;
 
 Composition DrawTrainingComposition(Philox* random) {
@@ -101,10 +101,11 @@ absl::Status WriteCorpus(const CorpusSettings& settings, uint64_t first, uint64_
 
 namespace {
 
-// A new seed makes another suite, whose figures do not compare with published ones.
+// Must not change: another seed gives another suite, whose figures cannot be compared with
+// published ones.
 constexpr uint64_t kSuiteSeed = 1;
 
-// How many tasks of each family, in the order of the enum.
+// A part of the suite; `counts` are the numbers of tasks by family, in the order of the enum.
 struct Part {
   const char* folder;
   bool held_out;

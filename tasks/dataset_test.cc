@@ -64,7 +64,7 @@ TEST(CorpusTest, PlansAndMistakesHaveTheirRates) {
     faultless += example.mistakes.empty();
     for (const std::string& mistake : example.mistakes) {
       structural += absl::StartsWith(mistake, "struct:");
-      // Hard operators alone have a second wrong form, drawn as often as the first.
+      // Only hard operators have a second wrong form, which is drawn as often as the first.
       hard_wrong += absl::EndsWith(mistake, ":2");
       easy_wrong += absl::StartsWith(mistake, "form:add:");
     }
@@ -148,7 +148,7 @@ TEST(MiniSuiteTest, CommittedFilesAreTheGeneratorsOutput) {
     }
   }
   for (const SuiteFile& file : BuildMiniSuite()) generated[file.path] = file.contents;
-  // If this fails on purpose: bazel run //tasks:make_suite -- --out=tasks/mini
+  // After an intended change: bazel run //tasks:make_suite -- --out=tasks/mini
   EXPECT_EQ(committed, generated);
 }
 
@@ -163,7 +163,7 @@ TEST(MiniSuiteTest, HasTheTasksItPromises) {
   EXPECT_EQ(held_out_levels, (std::map<int, int>{{1, 10}, {2, 22}}));
 }
 
-// What forward computes, without the shapes.
+// The computation of forward in a mini prompt, without the shapes.
 std::string ForwardOf(const std::string& prompt) { return prompt.substr(0, prompt.rfind("\n[")); }
 
 TEST(MiniSuiteTest, HeldOutCompositionsNeverOccurInTheCorpus) {
@@ -187,7 +187,7 @@ TEST(MiniSuiteTest, HeldOutCompositionsNeverOccurInTheCorpus) {
       ASSERT_EQ(held_out_forwards.count(ForwardOf(example.prompt)), 0) << example.prompt;
     }
   }
-  // The check above must be able to fail: the corpus does reach compositions of this kind.
+  // Shows that the check above can fail: the corpus does contain the training tasks' compositions.
   int trained_on = 0;
   for (const std::string& key : train_keys) trained_on += corpus_keys.count(key);
   EXPECT_GT(trained_on, 24);

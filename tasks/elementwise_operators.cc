@@ -95,7 +95,7 @@ std::vector<Elementwise> MakeHard() {
        {"2 * tl.sigmoid(x) - 1", "tl.sigmoid(2 * x)"},
        {},
        [](D x, D, D, D) { return std::tanh(x); }},
-      // 1 / sqrt(2) in seven digits: exact to a third of a unit in the last place of a float.
+      // 0.7071068 is 1 / sqrt(2) to a third of a unit in the last place of a float.
       {"gelu",
        "F.gelu(x)",
        "0.5 * x * (1 + tl.erf(x * 0.7071068))",

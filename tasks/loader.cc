@@ -24,11 +24,11 @@ namespace {
 
 // KernelBench files have a few kilobytes; a far larger file is data, not a task.
 constexpr int64_t kMaxSourceBytes = 1 << 20;
-// A deeper tree comes from a link to a parent folder.
+// A deeper tree is probably a link to a parent folder.
 constexpr int kMaxDepth = 16;
 constexpr size_t kProblemsInMessage = 3;
 
-// "2_x" before "10_x": runs of digits compare as numbers.
+// Compares runs of digits as numbers: "2_x" is before "10_x".
 bool NaturalLess(const std::string& a, const std::string& b) {
   size_t i = 0, j = 0;
   auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -65,7 +65,7 @@ int LevelOf(const std::string& path) {
   return level;
 }
 
-// Collects task files below `folder`, as paths relative to the root of the set.
+// Collects the task files in folder `relative` of `root`, as paths relative to `root`.
 absl::Status Collect(const std::string& root, const std::string& relative, int depth,
                      std::vector<std::string>* files, std::vector<std::string>* problems) {
   const std::string folder = relative.empty() ? root : JoinPath(root, relative);
@@ -93,7 +93,8 @@ absl::Status Collect(const std::string& root, const std::string& relative, int d
   return absl::OkStatus();
 }
 
-// The definition of a kind ("class_definition") and name directly in a block, decorators allowed.
+// Returns the definition with this type ("class_definition", ...) and name among the statements of
+// `block`, with or without decorators; a null node if there is none.
 PythonNode FindDefinition(const PythonNode& block, absl::string_view type, absl::string_view name) {
   for (PythonNode statement : block.named_children()) {
     if (statement.type() == "decorated_definition") statement = statement.field("definition");

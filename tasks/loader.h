@@ -10,12 +10,12 @@
 
 namespace tritonrl {
 
-// A reference program in the KernelBench file format. The source defines `class Model` with a
-// `forward` method, `get_inputs()` and `get_init_inputs()`.
+// A task: a reference program in the KernelBench file format. The source defines `class Model` with
+// a `forward` method, `get_inputs()` and `get_init_inputs()`.
 struct Task {
-  // Path below the loaded folder without ".py": "level1/07_softmax". Unique in a set.
+  // Path below the loaded folder without ".py": "level1/07_softmax". Unique in a TaskSet.
   std::string id;
-  std::string path;    // The file it was read from; empty for a generated task.
+  std::string path;    // The task's file; empty for a generated task.
   std::string source;  // The whole file.
   int level = 0;       // N of the innermost folder named "levelN"; 0 if there is none.
 };
@@ -27,20 +27,20 @@ struct TaskSet {
   std::vector<std::string> problems;
 };
 
-// Reads every "*.py" file below `folder` (any depth; names that start with "." or "_" are skipped)
-// in natural order ("2_x" before "10_x"). `folder` may also be a single file.
+// Reads every "*.py" file below `folder`, up to 16 folders deep, in natural order ("2_x" before
+// "10_x"). Names that start with "." or "_" are skipped. `folder` may also be a single file.
 //
-// Skips a file that is no valid task and reports it in TaskSet::problems. Errors: NotFound if
-// `folder` does not exist, InvalidArgument if it has no valid task (the message names the first
+// A file that is no valid task is skipped and reported in TaskSet::problems. Errors: NotFound if
+// `folder` does not exist, InvalidArgument if it has no valid task (the message has the first
 // problems).
 absl::StatusOr<TaskSet> LoadTasks(const std::string& folder);
 
 // Reads one task file. Errors name the file and the line.
 absl::StatusOr<Task> LoadTaskFile(const std::string& path);
 
-// Ok if `source` follows the KernelBench format: it parses as Python and defines, at the top
-// level, class Model with a method forward, get_inputs() and get_init_inputs(). Otherwise one
-// sentence "NAME:LINE: mistake". Executes nothing.
+// OK if `source` follows the KernelBench format: it parses as Python and defines, at the top level,
+// class Model with a method forward, get_inputs() and get_init_inputs(). Otherwise InvalidArgument
+// with the message "NAME:LINE: mistake". Does not execute the source.
 absl::Status CheckTaskSource(const std::string& name, const std::string& source);
 
 }  // namespace tritonrl

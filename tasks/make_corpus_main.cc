@@ -1,4 +1,4 @@
-// Writes a corpus for supervised fine-tuning of the mini policy as JSON Lines.
+// Writes a corpus for the supervised fine-tuning of the mini policy as JSON Lines.
 #include <cstdint>
 #include <cstdio>
 #include <string>

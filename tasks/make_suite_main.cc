@@ -1,4 +1,4 @@
-// Writes the built-in mini suite; the output is committed in tasks/mini.
+// Writes the built-in mini suite, which is committed in tasks/mini.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ ABSL_FLAG(std::string, out, "", "Folder to write, e.g. tasks/mini; required.");
 namespace {
 
 absl::Status WriteSuite(const std::string& folder) {
-  // Files of an older suite must not stay behind.
+  // Removes the files of an older suite.
   for (const char* part : {"train", "heldout"}) {
     RETURN_IF_ERROR(tritonrl::RemoveTree(tritonrl::JoinPath(folder, part)));
   }

@@ -22,7 +22,7 @@ bool ReplaceIn(std::string* line, const std::string& from, const std::string& to
   return true;
 }
 
-// Replaces in the first line that contains `from`.
+// Replaces `from` in the first line that contains it; false if there is none.
 bool ReplaceFirst(Lines* lines, const std::string& from, const std::string& to) {
   for (std::string& line : *lines) {
     if (ReplaceIn(&line, from, to)) return true;
@@ -30,7 +30,7 @@ bool ReplaceFirst(Lines* lines, const std::string& from, const std::string& to) 
   return false;
 }
 
-// Replaces in the first kernel that contains `from`, starting with a random one.
+// Replaces `from` in the first kernel that contains it, beginning with a random kernel.
 bool ReplaceInKernels(Program* program, Philox* random, const std::string& from,
                       const std::string& to) {
   const size_t count = program->kernels.size(), start = random->Below(count);
@@ -67,7 +67,7 @@ bool RoundGridDown(const MistakeContext&, Program* program, Philox*) {
   return false;
 }
 
-// Changes the block size of one launch and nothing that depends on it.
+// Changes the block size that one launch passes, but not the grid that depends on it.
 bool ChangeBlock(Program* program, const std::function<int(int)>& change) {
   for (std::string& line : program->forward) {
     const size_t at = line.find("BLOCK=");
@@ -156,7 +156,7 @@ bool WrongProgramId(const MistakeContext&, Program* program, Philox* random) {
   return ReplaceFirst(&RandomKernel(program, random), "tl.program_id(0)", "tl.program_id(1)");
 }
 
-// A reference statement for a program that does not import F.
+// Adapts a reference statement to a program that does not import F.
 std::string TorchStatement(const std::string& statement) {
   return absl::StrReplaceAll(statement, {{"F.", "nn.functional."}});
 }
@@ -189,7 +189,7 @@ bool DelegateLast(const MistakeContext& context, Program* program, Philox*) {
   return true;
 }
 
-// Computes with torch, and launches a kernel that only copies.
+// Computes everything with torch, then launches a kernel that only copies the result.
 bool CopyKernel(const MistakeContext& context, Program* program, Philox* random) {
   DelegateAll(context, program, random);
   program->kernels = {{"@triton.jit", "def kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):",
@@ -238,7 +238,7 @@ std::vector<int> DrawForms(const Composition& composition, double hard_rate, dou
     const bool hard = use.elementwise != nullptr && use.elementwise->hard();
     size_t wrong_forms = use.elementwise != nullptr ? use.elementwise->wrong.size() : 1;
     if (use.core != nullptr && use.core->wrong.empty()) wrong_forms = 0;
-    // Always draws both numbers, so that a rate does not shift later draws.
+    // Always draws both numbers, so that later draws do not depend on the rates.
     const bool wrong = random->Uniform() < (hard ? hard_rate : easy_rate);
     const uint64_t pick = random->Next();
     forms.push_back(wrong && wrong_forms > 0 ? 1 + static_cast<int>(pick % wrong_forms) : 0);

@@ -1,4 +1,4 @@
-// Tables of operators: each as a PyTorch expression, as Triton code, and as wrong Triton code.
+// Tables of operators, each with its PyTorch expression, Triton code and wrong Triton code.
 #ifndef TRITONRL_TASKS_OPERATORS_H_
 #define TRITONRL_TASKS_OPERATORS_H_
 
@@ -7,14 +7,15 @@
 
 namespace tritonrl {
 
-// An elementwise operator. In all texts x is the running value, y the second input, and $1, $2
-// stand for constants.
+// An elementwise operator. In all texts x is the current value, y the second input, and $1 and $2
+// are placeholders of constants.
 struct Elementwise {
   std::string name;       // in plans and composition keys
   std::string reference;  // PyTorch expression
   std::string kernel;     // Triton expression
-  // Plausible wrong Triton expressions: they compile, and their values differ visibly. Two for a
-  // hard operator (at a high mistake rate each is likelier than the right one), one for any other.
+  // Plausible wrong Triton expressions, which compile and give clearly different values. A hard
+  // operator has two, so that at a high mistake rate each is more likely than the right one; any
+  // other operator has one.
   std::vector<std::string> wrong;
   // Possible values of ($1, $2); empty for an operator without constants.
   std::vector<std::vector<std::string>> constants;
@@ -36,30 +37,31 @@ struct Core {
   std::string name;
   CoreKind kind;
   std::string reference;  // PyTorch expression
-  // Kernel lines. Reductions and normalizations turn the row x of length N (masked elements hold
-  // `fill`) into the result x; losses turn x and y into each element's loss. Empty for matmul.
+  // Kernel lines. Reductions and normalizations replace the row x of length N, whose masked
+  // elements are `fill`, by the result x; losses replace x by each element's loss of x and y. Empty
+  // for matmul.
   std::string kernel;
-  std::string wrong;  // the same lines with a mistake; for matmul empty
+  std::string wrong;  // the same lines with a mistake; empty for matmul
   std::string fill;   // value of masked elements that does not change the result
   std::vector<std::vector<std::string>> constants;
-  // Factor from the value on a row of 64 elements to that on one of 512, for range checks.
+  // Ratio of the result on a row of 512 elements to that on a row of 64, for range checks.
   double growth = 1;
   // Reductions: the row's result. Losses: one element's loss from x[0] and x[1].
   double (*evaluate)(const std::vector<double>& x, double c1) = nullptr;
   // Normalizations: the row's new values.
   void (*transform)(std::vector<double>* x) = nullptr;
-  // Losses: sum over all elements instead of the mean.
+  // Losses: true for the sum over all elements, false for the mean.
   bool sum = false;
 };
 
-// Scales softmax-like results to about 1, where a tolerance detects mistakes. Used only after such
-// a normalization, and not part of ElementwiseOperators().
+// Scales the small values of softmax and normalize to about 1, so that the tolerance detects
+// mistakes. Used only after these normalizations; not part of ElementwiseOperators().
 const Elementwise& ScaleOperator();
 
 const std::vector<Elementwise>& ElementwiseOperators();
 const std::vector<Core>& CoreOperators();
 
-// `text` with $1 and $2 replaced.
+// Returns `text` with $1 and $2 replaced by the constants.
 std::string WithConstants(const std::string& text, const std::vector<std::string>& constants);
 
 }  // namespace tritonrl

@@ -25,7 +25,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(text, '\n', absl::SkipEmpty());
 }
 
-// Writes the kernels of a plan one after the other, with the launches in forward.
+// Writes the kernels of a plan in order, and their launches in forward.
 class ProgramWriter {
  public:
   ProgramWriter(const Composition& composition, const KernelPlan& plan,
@@ -62,7 +62,7 @@ class ProgramWriter {
     }
   }
 
-  // The kernel's lines for use i, working on x (and y).
+  // Returns the kernel's lines for use i, which read and write x and may read y.
   std::vector<std::string> UseLines(int i) const {
     const OperatorUse& use = composition_.uses[i];
     const int form = forms_[i];
@@ -89,13 +89,13 @@ class ProgramWriter {
     for (std::string& line : lines) kernel_.push_back(absl::StrCat("    ", line));
   }
 
-  // Opens the kernel; `sizes` are its integer parameters.
+  // Begins a kernel; `sizes` are its integer parameters.
   void Begin(const std::string& sizes, bool uses_y) {
     kernel_ = {"@triton.jit", absl::StrCat("def ", name_, "(x_ptr, ", uses_y ? "y_ptr, " : "",
                                            "o_ptr, ", sizes, ", BLOCK: tl.constexpr):")};
   }
 
-  // Closes the kernel and launches it.
+  // Ends the kernel and adds its launch to forward.
   void End(const std::string& grid, const std::string& sizes, bool uses_y) {
     program_.kernels.push_back(kernel_);
     program_.forward.push_back(absl::StrCat(name_, "[(", grid, ")](", source_, ", ",
@@ -103,7 +103,8 @@ class ProgramWriter {
                                             ", BLOCK=", block_, ")"));
   }
 
-  // Each program works on BLOCK consecutive elements; a loss adds its share to the one result.
+  // Each program instance computes BLOCK consecutive elements; for a loss it adds their sum to the
+  // result.
   void WriteFlatKernel(const Core* loss) {
     const bool uses_y = KernelUsesY();
     Begin("n", uses_y);
@@ -127,7 +128,7 @@ class ProgramWriter {
     End(absl::StrCat("triton.cdiv(n, ", block_, "),"), "n", uses_y);
   }
 
-  // Each program works on one row, which fits in one block.
+  // Each program instance computes one row, which fits in one block.
   void WriteRowKernel(int core_index) {
     const Core& core = *composition_.uses[core_index].core;
     const bool uses_y = KernelUsesY();
@@ -139,7 +140,7 @@ class ProgramWriter {
                       fill_at_load ? absl::StrCat(", other=", core.fill) : "", ")")});
     if (uses_y) Add({"y = tl.load(y_ptr + row * N + i, mask=mask)"});
     for (int i = first_; i < last_; ++i) {
-      // What the operators before made of the masked elements must not count.
+      // The operators before the core have changed the masked elements, so they are filled again.
       if (i == core_index && !fill_at_load) {
         Add({absl::StrCat("x = tl.where(mask, x, ", core.fill, ")")});
       }
@@ -154,7 +155,7 @@ class ProgramWriter {
     End("M,", "N", uses_y);
   }
 
-  // Each program makes one BLOCK x BLOCK tile; all sides are multiples of BLOCK.
+  // Each program instance computes one BLOCK x BLOCK tile; all sides are multiples of BLOCK.
   void WriteMatmulKernel(const std::string& variant) {
     const bool xt = variant == "matmul_xt", yt = variant == "matmul_yt";
     const std::string sizes = xt ? "M, N, K" : "N, K";
@@ -180,15 +181,15 @@ class ProgramWriter {
   const KernelPlan& plan_;
   const std::vector<int>& forms_;
   Program program_;
-  // Of the kernel at work: its uses, name, block, what it reads and writes, its lines so far.
+  // State of the current kernel: its uses, block, name, input and output tensors, lines so far.
   int first_ = 0, last_ = 0, block_ = 0;
   std::string name_, source_ = "x", target_;
   std::vector<std::string> kernel_;
-  // Which tensor shape the running value has, and the one that forward's variable n counts.
+  // The shape of the current value, and the shape whose elements forward's variable n counts.
   std::string shape_ = "input", counted_;
 };
 
-// Block size of a kernel over the uses [first, last).
+// Draws the block size of a kernel for the uses [first, last).
 int DrawBlock(const Composition& composition, const TaskShape& shape, int first, int last,
               int flat_block, Philox* random) {
   const int core = composition.core_index();

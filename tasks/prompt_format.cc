@@ -18,20 +18,20 @@ namespace tritonrl {
 
 namespace {
 
-// A documentation string, or any other statement that is only a string.
+// True for a statement that is only a string, e.g. a documentation string.
 bool IsBareString(const PythonNode& statement) {
   return statement.type() == "expression_statement" && statement.child_count() == 1 &&
          statement.child(0).type() == "string";
 }
 
-// A call of super().__init__ in any spelling, or pass.
+// True for pass, and for a call of super().__init__ in any spelling.
 bool IsBoilerplate(const PythonNode& statement) {
   return statement.type() == "pass_statement" || (statement.type() == "expression_statement" &&
                                                   absl::StartsWith(statement.text(), "super("));
 }
 
-// The lines of `node` without comments and empty lines. Lines after the first lose the indentation
-// of the first.
+// Returns the lines of `node` without comments and empty lines; the indentation of the first line
+// is removed from all lines.
 std::string CompactText(const PythonTree& tree, const PythonNode& node) {
   std::string text;
   size_t at = node.start_byte();
@@ -55,7 +55,7 @@ std::string CompactText(const PythonTree& tree, const PythonNode& node) {
   return compact;
 }
 
-// The statements of a block without documentation, comments and boilerplate.
+// Appends the statements of a block without documentation, comments and boilerplate.
 void AppendBody(const PythonTree& tree, const PythonNode& block, std::string* out) {
   for (const PythonNode& statement : block.named_children()) {
     if (statement.type() == "comment" || IsBareString(statement) || IsBoilerplate(statement)) {
@@ -65,7 +65,7 @@ void AppendBody(const PythonTree& tree, const PythonNode& block, std::string* ou
   }
 }
 
-// The statements of get_inputs; of the final return only the value.
+// Appends the statements of get_inputs, without the word "return".
 void AppendInputs(const PythonTree& tree, const PythonNode& block, std::string* out) {
   std::string body;
   AppendBody(tree, block, &body);
@@ -212,8 +212,8 @@ struct Blocks {
   bool ends_open = false;  // the last block of any language has no closing fence
 };
 
-// Length of the fence (three or more back-ticks, indented by at most three spaces) at the start of
-// a line, 0 if there is none; `info` gets the rest of the line.
+// Returns the length of the fence (three or more back-ticks, indented by at most three spaces) at
+// the start of a line, or 0 if there is none; sets `info` to the rest of the line.
 size_t FenceLength(absl::string_view line, absl::string_view* info) {
   size_t indent = 0;
   while (indent < line.size() && indent < 3 && line[indent] == ' ') ++indent;

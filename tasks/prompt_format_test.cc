@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "\xc3(\n"}),
     [](const testing::TestParamInfo<ShapeCase>& info) { return std::string(info.param.name); });
 
-// Tokens: 1 = <think>, 2 = </think>, 9 = end of text, others text.
+// Tokens: 1 = <think>, 2 = </think>, 9 = end of text; all others are ordinary text.
 TEST(SplitTokensTest, PlanEndsWithTheCloseToken) {
   const std::vector<int32_t> tokens = {1, 5, 6, 2, 7, 8, 9};
   const TokenSplit split = SplitTokens(tokens, {{2}});
@@ -199,21 +199,21 @@ TEST(SplitTokensTest, PlanEndsWithTheCloseToken) {
 TEST(SplitTokensTest, MalformedShapes) {
   const TokenSplitIds ids = {{2}};
   EXPECT_EQ(SplitTokens({}, ids).plan_end, 0);            // empty
-  EXPECT_EQ(SplitTokens({1, 5, 6, 9}, ids).plan_end, 4);  // never closed: all plan
+  EXPECT_EQ(SplitTokens({1, 5, 6, 9}, ids).plan_end, 4);  // no </think>: all plan
   EXPECT_FALSE(SplitTokens({1, 5, 6, 9}, ids).has_think_close);
-  EXPECT_EQ(SplitTokens({1, 5, 6}, ids).plan_end, 3);  // cut off in the plan
-  EXPECT_EQ(SplitTokens({1, 5, 2}, ids).plan_end, 3);  // cut off right behind it
+  EXPECT_EQ(SplitTokens({1, 5, 6}, ids).plan_end, 3);  // truncated in the plan
+  EXPECT_EQ(SplitTokens({1, 5, 2}, ids).plan_end, 3);  // truncated after </think>
   EXPECT_TRUE(SplitTokens({1, 5, 2}, ids).has_think_close);
-  EXPECT_EQ(SplitTokens({1, 2, 5, 2, 7}, ids).plan_end, 2);        // closed twice: the first
+  EXPECT_EQ(SplitTokens({1, 2, 5, 2, 7}, ids).plan_end, 2);        // two </think>: the first counts
   EXPECT_EQ(SplitTokens({2, 7, 7}, ids).plan_end, 1);              // empty plan
-  EXPECT_EQ(SplitTokens({1, 5, 2}, TokenSplitIds()).plan_end, 3);  // no id known: all plan
+  EXPECT_EQ(SplitTokens({1, 5, 2}, TokenSplitIds()).plan_end, 3);  // no ids: all plan
 }
 
 TEST(SplitTokensTest, CloseSpelledBySeveralTokens) {
   const TokenSplitIds ids = {{4, 3, 5}};
   EXPECT_EQ(SplitTokens({1, 4, 3, 8, 4, 3, 5, 7}, ids).plan_end, 7);
   EXPECT_EQ(SplitTokens({1, 4, 4, 3, 5}, ids).plan_end, 5);
-  EXPECT_FALSE(SplitTokens({1, 4, 3}, ids).has_think_close);  // cut off inside the tag
+  EXPECT_FALSE(SplitTokens({1, 4, 3}, ids).has_think_close);  // truncated in </think>
 }
 
 TEST(ClassifyPlanTest, Kinds) {

@@ -1,4 +1,4 @@
-// Lists the tasks of a folder, with their prompts.
+// Lists the tasks of a folder, optionally with their prompts.
 #include <cstdio>
 #include <string>
 #include <vector>
