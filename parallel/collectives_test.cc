@@ -1,5 +1,5 @@
-// Runs collectives_test_program under mpirun: sums in the middle of a step, and texts between
-// ranks.
+// Runs collectives_test_program under mpirun: all-reduce and broadcast inside a computation, and
+// messages between ranks.
 #include <string>
 
 #include "absl/strings/match.h"

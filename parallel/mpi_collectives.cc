@@ -16,25 +16,26 @@
 namespace tritonrl {
 namespace {
 
-constexpr double kMinBytesPerSecond = 2e8;  // of MPI through sockets or shared memory
+constexpr double kMinBytesPerSecond = 2e8;  // of MPI over sockets or shared memory
 constexpr int kMessageTag = 1;
-// Deadline of a message that has begun to arrive.
+// Deadline for the rest of a message that has begun to arrive.
 constexpr absl::Duration kArrivalTimeout = absl::Seconds(60);
 
-// Tensors and counts of one operation.
+// The tensors and counts of one operation.
 struct Buffers {
   at::Tensor send, receive;
   std::vector<int> counts, offsets;
 };
 
-// Keeps what `buffers` points to until the process ends.
+// Keeps the target of `buffers` alive until the process ends.
 void Leak(std::shared_ptr<const void> buffers) {
   (void)std::make_unique<std::shared_ptr<const void>>(std::move(buffers)).release();
 }
 
-// MPI moves bytes only inside its own calls, a few fragments a call. So the first polls follow each
-// other without a pause for as long as `bytes` need. Then pauses grow to one millisecond, because
-// ranks may share cores with the verifier's workers.
+// Polls the request until it is complete. MPI moves bytes only inside its own calls, a few
+// fragments per call, so there is no pause between polls for the time that operation.bytes need at
+// kMinBytesPerSecond. Then pauses grow to one millisecond, because ranks may share cores with the
+// verifier's workers.
 absl::Status PollRequest(MPI_Request request, const MpiOperation& operation, int rank,
                          absl::Duration timeout) {
   const absl::Time begin = absl::Now(), deadline = begin + timeout;
@@ -71,8 +72,8 @@ absl::Status Complete(const MpiOperation& operation, int rank, absl::Duration ti
   return status;
 }
 
-// The pause before the next look for a message: a hundredth of the time waited, so that it is short
-// while steps follow each other and long when idle.
+// Sleeps before the next poll for a message, for a hundredth of the time waited so far: the pause
+// is short while steps follow each other and long when the rank is idle.
 void PauseSince(absl::Time begin) {
   absl::SleepFor(
       std::clamp((absl::Now() - begin) / 100, absl::Microseconds(10), absl::Milliseconds(5)));
@@ -90,7 +91,7 @@ absl::Status MpiError(int code, const std::string& what) {
 }
 
 MpiCollectives::~MpiCollectives() {
-  // MPI still reads a message that never left.
+  // MPI still reads the messages whose sends are not complete.
   if (!pending_sends_.empty())
     Leak(std::make_shared<std::list<PendingSend>>(std::move(pending_sends_)));
 }
@@ -128,7 +129,7 @@ absl::Status MpiCollectives::AllReduce(const at::Tensor& x) {
                        .buffers = buffers,
                        .bytes = Bytes(buffers->receive),
                        .error_poll = [this] { return PollError(); }}));
-  // Every rank adds in the order of ranks, so that all get the same bits.
+  // Every rank adds in the order of ranks, so that all ranks get the same bits.
   const auto* part = buffers->receive.const_data_ptr<float>();
   float* sum = x.mutable_data_ptr<float>();
   std::copy_n(part, count, sum);
@@ -177,7 +178,7 @@ absl::Status MpiCollectives::AllGather(const ShardPlan& plan, int64_t bucket,
   const int64_t width = static_cast<int64_t>(full.element_size());
   const FlatRange range = plan.Bucket(bucket);
   const auto buffers = std::make_shared<Buffers>();
-  for (int r = 0; r < size_; ++r) {  // in bytes
+  for (int r = 0; r < size_; ++r) {  // counts and offsets are in bytes
     const FlatRange shard = plan.Shard(bucket, r);
     buffers->counts.push_back(static_cast<int>(shard.size() * width));
     buffers->offsets.push_back(static_cast<int>((shard.begin - range.begin) * width));

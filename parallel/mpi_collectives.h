@@ -15,37 +15,38 @@
 #include "absl/time/time.h"
 #include "parallel/collectives.h"
 
-// Collectives through CPU memory over MPI, for ranks without GPUs of their own.
+// Collectives over MPI through CPU memory, for ranks without a GPU each.
 
 namespace tritonrl {
 
-// The status of an MPI error code that the operation `what` returned.
+// Returns the status for the MPI error code of the operation `what`.
 absl::Status MpiError(int code, const std::string& what);
 
 // A non-blocking MPI operation.
 struct MpiOperation {
-  std::string what;                          // names it in errors
+  std::string what;                          // name in errors
   std::function<int(MPI_Request*)> start;    // calls MPI_I...
   std::shared_ptr<const void> buffers = {};  // all memory that MPI reads and writes
-  int64_t bytes = 0;                         // that the operation moves
+  int64_t bytes = 0;                         // number of bytes that the operation moves
   std::function<absl::Status()> error_poll = {};
 };
 
-// Each operation is complete when its call returns.
+// The implementation over MPI. Each collective is complete when its call returns.
 class MpiCollectives : public Collectives {
  public:
-  // `comm`, in which this process is number `rank` of `size`, outlives this object. `timeout` is
-  // the deadline of each collective.
+  // This process is rank `rank` of the `size` ranks of `comm`, which must outlive this object.
+  // `timeout` is the deadline of each collective.
   MpiCollectives(MPI_Comm comm, int rank, int size, absl::Duration timeout)
       : comm_(comm), rank_(rank), size_(size), timeout_(timeout) {}
   ~MpiCollectives() override;
 
-  // Starts the operation and polls it until it is complete. DeadlineExceeded names the operation
-  // and this rank; an error of error_poll ends the wait too. After an error MPI may still use the
-  // buffers, so they are never freed, and every later collective is Unavailable.
+  // Starts the operation and polls it until it is complete. Returns DeadlineExceeded, naming the
+  // operation and this rank, after `timeout` (default: the object's), or the error of error_poll.
+  // After an error MPI may still use the buffers, so they are never freed, and every later
+  // collective returns Unavailable.
   absl::Status Run(const MpiOperation& operation, std::optional<absl::Duration> timeout = {});
   MPI_Comm comm() const { return comm_; }
-  // A collective failed: the other ranks may never answer again.
+  // Whether a collective has failed, after which the other ranks may never answer again.
   bool lost() const { return lost_; }
 
   int rank() const override { return rank_; }
@@ -64,11 +65,11 @@ class MpiCollectives : public Collectives {
   absl::StatusOr<std::optional<RankMessage>> Poll() override;
 
  protected:
-  // Remembers that a collective failed.
+  // Returns `status`; sets lost() if it is an error.
   absl::Status Record(absl::Status status);
 
  private:
-  // A message in flight. MPI reads the text until the request is complete.
+  // A message in flight. MPI reads `text` until `request` is complete.
   struct PendingSend {
     int to = 0;
     std::string text;
@@ -76,7 +77,7 @@ class MpiCollectives : public Collectives {
   };
 
   absl::Status StartSend(int to, const std::string& message);
-  // Waits until all messages have left.
+  // Waits until all sends are complete.
   absl::Status FlushSends(absl::Duration timeout);
   absl::StatusOr<std::optional<RankMessage>> PollFrom(int source);
 

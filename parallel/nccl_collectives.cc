@@ -12,8 +12,8 @@
 namespace tritonrl {
 namespace {
 
-// Longest pause between two polls: short beside a generation step of some milliseconds, and beside
-// an optimizer step of some seconds.
+// Returns the longest pause between two polls: for kCurrentStream short compared with a generation
+// step of some milliseconds, for kOwnStream compared with an optimizer step of some seconds.
 absl::Duration MaxPause(NcclCollectives::Ordering ordering) {
   return ordering == NcclCollectives::Ordering::kCurrentStream ? absl::Microseconds(50)
                                                                : absl::Microseconds(500);
@@ -71,7 +71,7 @@ absl::Status NcclCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucke
   const at::Tensor shard = local.narrow(0, plan.LocalOffset(bucket, rank()), mine.size());
   at::Tensor send = full.narrow(0, range.begin, range.size()), receive = shard;
   const bool equal = range.size() == count * size();
-  if (!equal) {  // NCCL needs shards of one size: zeros fill the last ones
+  if (!equal) {  // NCCL needs shards of the same size, so zeros pad the last ones
     send = at::zeros({count * size()}, full.options());
     send.narrow(0, 0, range.size()).copy_(full.narrow(0, range.begin, range.size()));
   }

@@ -15,24 +15,25 @@
 #include "parallel/nccl_communicator.h"
 #include "parallel/shard_plan.h"
 
-// Collectives between GPUs over NCCL. A rank that died or hangs ends an operation with a message,
-// though its kernel would wait for ever.
+// Collectives between GPUs over NCCL, with deadlines: if a rank died or hangs, an operation ends
+// with an error, although NCCL's kernel alone would wait forever.
 
 namespace tritonrl {
 
-// Tensors on the communicator's GPU travel over NCCL, those in CPU memory and messages over MPI.
+// The implementation for ranks with a GPU each. Tensors on the communicator's GPU use NCCL; tensors
+// in CPU memory and messages use MPI.
 class NcclCollectives : public MpiCollectives {
  public:
   enum class Ordering {
-    // Collectives run on a stream of their own and overlap what the current stream gets later.
+    // Collectives run on a separate stream and overlap with later work of the current stream.
     // Needs a non-blocking communicator.
     kOwnStream,
-    // Collectives are work of the current stream like any other and may be captured in a CUDA
-    // graph, if every rank captures them. Needs a blocking communicator.
+    // Collectives run on the current stream and may be captured in a CUDA graph if every rank
+    // captures them. Needs a blocking communicator.
     kCurrentStream,
   };
 
-  // `communicator` has no other user. `comm`, which has the same ranks, outlives this object.
+  // `comm` has the same ranks as `communicator` and must outlive this object.
   NcclCollectives(std::unique_ptr<NcclCommunicator> communicator, Ordering ordering, MPI_Comm comm);
 
   absl::Status AllReduce(const at::Tensor& x) override;
@@ -48,9 +49,10 @@ class NcclCollectives : public MpiCollectives {
   }
 
  private:
-  // The stream of the next collective. It waits for the current stream if it is another one.
+  // Returns the stream of the next collective. If it is not the current stream, it waits for the
+  // current stream first.
   absl::StatusOr<c10::cuda::CUDAStream> NextStream();
-  // Error unless x is contiguous and on the communicator's GPU.
+  // Returns an error unless x is contiguous and on the communicator's GPU.
   absl::Status CheckTensor(const at::Tensor& x) const;
   absl::Status Check(ncclResult_t code, const char* what);
 
@@ -58,7 +60,7 @@ class NcclCollectives : public MpiCollectives {
   const Ordering ordering_;
   const at::Device device_;
   const c10::cuda::CUDAStream own_stream_;
-  // Of each bucket: recorded behind its last reduce-scatter.
+  // For each bucket, an event recorded after its last reduce-scatter.
   std::unordered_map<int64_t, at::cuda::CUDAEvent> reduced_;
 };
 

@@ -16,10 +16,10 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kShutdownTimeout =
-    absl::Seconds(10);  // for the others to have done their last
+// Deadline for the other ranks to complete their last operations.
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);
 
-// Sleeps that grow.
+// Pauses that double up to a limit.
 class Backoff {
  public:
   explicit Backoff(absl::Duration max_pause) : longest_(max_pause) {}
@@ -33,8 +33,8 @@ class Backoff {
   absl::Duration pause_ = absl::Microseconds(5);
 };
 
-// What a call of NCCL gives that has no deadline of its own, or nothing if it did not end by
-// `deadline`: then it goes on in its thread.
+// Runs an NCCL call, which has no deadline itself, in a separate thread and returns its result.
+// Returns nullopt if the call has not returned by `deadline`; its thread then keeps running.
 std::optional<ncclResult_t> CallWithDeadline(std::function<ncclResult_t()> call, at::Device device,
                                              absl::Time deadline) {
   struct Outcome {
@@ -106,7 +106,7 @@ NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
   const absl::Time deadline = absl::Now() + kShutdownTimeout;
   if (rank_.blocking) {
-    // One that does not end in time is left alone: this process is at its end too.
+    // A call that misses the deadline keeps running, because this process is about to end too.
     (void)CallWithDeadline([comm = comm_] { return ncclCommDestroy(comm); }, rank_.device,
                            deadline);
   } else if (CheckUntil(ncclCommFinalize(comm_), "leaving the NCCL communicator", deadline).ok()) {

@@ -55,11 +55,11 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(absl::Duration 
 
 ProcessGroup::~ProcessGroup() {
   if (collectives_ == nullptr) return;
-  // The communicator of a group lasts as long as MPI: all its ranks would have to free it together,
-  // and one of them may be ending for an error.
+  // The communicator of a group is not freed: all its ranks would have to free it together, and one
+  // of them may be ending because of an error.
   if (job_ != nullptr) job_->group_lost_ |= lost();
   if (!own_mpi_) return;
-  // MPI_Finalize waits for all ranks without a deadline, so a barrier comes first.
+  // MPI_Finalize waits for all ranks without a deadline; the barrier before it has one.
   if (lost() || !Barrier().ok()) Abort(1);
   MPI_Finalize();
 }
@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::NewGroup(
     group->job_ = this;
   }
   if (size_ == 1) return group;
-  // MPI makes a communicator without a deadline, so a barrier comes first.
+  // MPI_Comm_split waits for all ranks without a deadline; the barrier before it has one.
   RETURN_IF_ERROR(Barrier());
   MPI_Comm comm = MPI_COMM_NULL;
   const int code = MPI_Comm_split(collectives_->comm(), group == nullptr ? MPI_UNDEFINED : 0,
@@ -104,7 +104,8 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::NewGroup(
 
 namespace {
 
-// In place, by `op`. MPI works on a copy, because it may still write after a deadline.
+// Reduces `values` in place with `op`. MPI works on a copy, because it may still write to its
+// buffer after the deadline.
 absl::Status AllReduceValues(std::span<double> values, MPI_Op op, const char* what,
                              MpiCollectives* collectives) {
   if (collectives == nullptr || values.empty()) return absl::OkStatus();
@@ -134,7 +135,7 @@ absl::Status ProcessGroup::AllReduceMax(std::span<double> values) {
 
 absl::StatusOr<std::unique_ptr<NcclCommunicator>> ProcessGroup::InitNcclCommunicator(
     at::Device device, bool blocking) {
-  // The name of this rank's GPU among all machines; empty if it cannot be used.
+  // A name of this rank's GPU that is unique among all machines; empty if the GPU is not usable.
   char host[256] = "", bus[64] = "";
   gethostname(host, sizeof(host) - 1);
   const bool usable = cudaDeviceGetPCIBusId(bus, sizeof(bus), device.index()) == cudaSuccess;
@@ -179,7 +180,8 @@ Collectives* ProcessGroup::collectives() const { return collectives_.get(); }
 
 absl::StatusOr<std::vector<std::string>> ProcessGroup::AllGather(const std::string& text) {
   if (size_ == 1) return std::vector<std::string>{text};
-  // Sizes first (a sum of one-hot vectors), then all bytes in one go.
+  // The first exchange is the sizes (an all-reduce of vectors with one nonzero element each), the
+  // second the texts.
   std::vector<double> sizes(size_, 0.0);
   sizes[rank_] = static_cast<double>(text.size());
   RETURN_IF_ERROR(AllReduce(std::span<double>(sizes)));
@@ -272,7 +274,7 @@ int ExitCodeFor(const absl::Status& status, ProcessGroup* ranks) {
 
 namespace {
 
-// The value of the first of these environment variables that is a number.
+// Returns the first of these environment variables whose value is a number, else `otherwise`.
 int FirstEnvNumber(const std::vector<const char*>& names, int otherwise) {
   for (const char* name : names) {
     const char* text = std::getenv(name);
@@ -285,7 +287,8 @@ int FirstEnvNumber(const std::vector<const char*>& names, int otherwise) {
 }  // namespace
 
 bool ProcessGroup::LaunchedByMpi() {
-  // OpenMPI's launcher; PMIx and PMI through srun. A plain Slurm batch step sets none of them.
+  // OpenMPI's launcher sets the first, srun with PMIx or PMI the others. A plain Slurm batch step
+  // sets none of them.
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
     if (std::getenv(name) != nullptr) return true;
   }
@@ -297,7 +300,7 @@ int ProcessGroup::LaunchedRank() {
 }
 
 int ProcessGroup::LaunchedSize() {
-  // Slurm names its number of tasks in steps without ranks, too.
+  // Slurm sets SLURM_NTASKS in steps without ranks too.
   return LaunchedByMpi() ? FirstEnvNumber({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1)
                          : 1;
 }

@@ -14,89 +14,92 @@
 #include "absl/time/time.h"
 #include "parallel/collectives.h"
 
-// The ranks of an MPI job that train one policy together, or generate for it, and how programs of
-// several ranks end.
+// The ranks of an MPI job that train one policy together or generate for it, and the exit codes of
+// programs with several ranks.
 
 namespace tritonrl {
 
 class MpiCollectives;
 class NcclCommunicator;
 
-// One thread at a time makes calls. All ranks make the same calls in the same order. Every
-// operation has a deadline: a rank that died or hangs ends the job with a message. With one rank
-// every operation returns at once and MPI is not touched.
+// The ranks of a job, or a group of some of them. Only one thread at a time may make calls. All
+// ranks make the same calls in the same order. Every operation has a deadline: if a rank died or
+// hangs, the job ends with a message. With one rank every operation returns at once without MPI.
 class ProcessGroup {
  public:
-  // Joins the job if an MPI launcher (mpirun, srun --mpi=pmix) started this process, else makes a
-  // group of one. `timeout` is the deadline of each collective operation.
+  // Joins the job if an MPI launcher (mpirun, srun --mpi=pmix) started this process; otherwise
+  // returns a group of one rank. `timeout` is the deadline of each collective operation.
   static absl::StatusOr<std::unique_ptr<ProcessGroup>> Join(absl::Duration timeout);
-  // A group of this process alone, whatever started it.
+  // Returns a group of this process alone, even if an MPI launcher started it.
   static std::unique_ptr<ProcessGroup> SingleProcess();
-  // Waits for the other ranks (up to the deadline) and leaves the job. A group made by NewGroup
-  // waits for nobody.
+  // Waits for the other ranks (up to the deadline) and leaves the job. The destructor of a group
+  // from NewGroup does not wait.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Rank among those on this machine: which GPU to take.
+  // This rank's number among the ranks on its machine, which selects its GPU.
   int local_rank() const { return local_rank_; }
-  // Ranks on this machine: they share its cores.
+  // Number of ranks on this machine, which share its cores.
   int local_size() const { return local_size_; }
   bool is_root() const { return rank_ == 0; }
 
-  // A group of some of these ranks with operations of its own. All ranks call it together with the
-  // same `members`. The n-th member is the new group's rank n; it gets the group, which must end
-  // before this object, and other ranks get null. local_rank() stays that of the job.
-  // InvalidArgument: a member that is no rank, or is there twice.
+  // Creates a group of some of these ranks with separate operations. All ranks make the call
+  // together with the same `members`. The n-th member becomes rank n of the new group. Members get
+  // the group, which must be destroyed before this object; other ranks get null. local_rank() is
+  // still that of the job. InvalidArgument if a member is not a rank or occurs twice.
   absl::StatusOr<std::unique_ptr<ProcessGroup>> NewGroup(const std::vector<int>& members);
 
-  // Element-wise over all ranks, in place; the same bits on every rank.
+  // Replace `values` by their element-wise sum or maximum over all ranks, with the same bits on
+  // every rank.
   absl::Status AllReduce(std::span<double> values);
   absl::Status AllReduceMax(std::span<double> values);
 
-  // With several ranks: the group's collectives and messages, through CPU memory (MPI) or, after
-  // InitNcclCollectives, on a stream of their own for tensors of that GPU.
+  // Returns the group's collectives and messages; null with one process. They use MPI through CPU
+  // memory or, after InitNcclCollectives, NCCL on a separate stream for tensors on that GPU.
   Collectives* collectives() const;
   // Makes collectives() use NCCL for tensors on `device`. Does nothing for a CPU or a single rank.
-  // FailedPrecondition names two ranks with the same GPU.
+  // FailedPrecondition if two ranks have the same GPU; the message names them.
   absl::Status InitNcclCollectives(at::Device device);
-  // With several ranks, for all of them together: collectives for use in the middle of a
-  // computation, as tensor parallelism does. On a GPU they are work of the current stream and may
-  // be captured in CUDA graphs (errors: those of InitNcclCollectives). They end before this object.
+  // Creates collectives for use inside a computation, as in tensor parallelism. Needs several
+  // ranks, which all make the call together. On a GPU the collectives run on the current stream and
+  // may be captured in CUDA graphs; errors are those of InitNcclCollectives. The result must be
+  // destroyed before this object.
   absl::StatusOr<std::unique_ptr<Collectives>> NewStreamCollectives(at::Device device);
 
-  // Every rank's text, by rank, on every rank.
+  // Returns the texts of all ranks, indexed by rank, on every rank.
   absl::StatusOr<std::vector<std::string>> AllGather(const std::string& text);
-  // Rank 0's text for all.
+  // Replaces `text` by rank 0's text on every rank.
   absl::Status Broadcast(std::string* text);
-  // `timeout`: where others may come later than the deadline of a collective operation.
+  // Waits until all ranks have made the call. `timeout` replaces the deadline of Join, for barriers
+  // that other ranks may reach later.
   absl::Status Barrier(std::optional<absl::Duration> timeout = std::nullopt);
 
-  // True on every rank if `flag` is true on any.
+  // Returns true on every rank if `flag` is true on any rank.
   absl::StatusOr<bool> Any(bool flag);
-  // The same on every rank: OK if every rank's status is, else the error of the lowest rank that
-  // has one, with its number.
+  // Returns the same status on every rank: OK if all ranks' statuses are OK, otherwise the error of
+  // the lowest rank with an error, with the rank's number in the message.
   absl::Status AllReduceStatus(const absl::Status& status);
 
-  // Ends the whole job with an exit code; for errors of one rank that the others can't know of.
-  // With one rank it only exits.
+  // Ends the whole job with `exit_code`, for an error of one rank that the other ranks cannot
+  // detect. With one rank it ends only this process.
   [[noreturn]] void Abort(int exit_code);
 
-  // Whether the environment says that an MPI launcher started this process.
+  // Whether, according to the environment, an MPI launcher started this process.
   static bool LaunchedByMpi();
-  // This process's rank and the number of ranks as the environment says; 0 and 1 without a
+  // This process's rank and the number of ranks according to the environment; 0 and 1 without a
   // launcher.
   static int LaunchedRank();
   static int LaunchedSize();
 
  private:
-  // A communicator with a GPU of its own for each rank.
+  // Creates a communicator of all ranks after checking that each has a different GPU.
   absl::StatusOr<std::unique_ptr<NcclCommunicator>> InitNcclCommunicator(at::Device device,
                                                                          bool blocking);
   explicit ProcessGroup(absl::Duration timeout);
-  // Of the job, or of the group that the job has made.
+  // Whether this group, or a group from NewGroup, has lost ranks.
   bool lost() const;
 
   int rank_ = 0;
@@ -104,8 +107,8 @@ class ProcessGroup {
   int local_rank_ = 0;
   int local_size_ = 1;
   absl::Duration timeout_;
-  ProcessGroup* job_ = nullptr;                  // whose group this is; null: the whole job
-  bool group_lost_ = false;                      // a group of this job lost ranks
+  ProcessGroup* job_ = nullptr;                  // creator of this group; null: the whole job
+  bool group_lost_ = false;                      // a group from NewGroup has lost ranks
   bool own_mpi_ = false;                         // this object initialized MPI, and finalizes it
   std::unique_ptr<MpiCollectives> collectives_;  // null with one process
 };
@@ -113,13 +116,13 @@ class ProcessGroup {
 // Exit codes of the training programs.
 enum ExitCode {
   kExitDone = 0,
-  kExitFailed = 1,    // an error, printed in one sentence on stderr
-  kExitBadUsage = 2,  // a flag or the configuration
-  kExitRequeue = 75,  // stopped by a signal after a checkpoint: the same command resumes
+  kExitFailed = 1,    // an error, which is printed on stderr in one sentence
+  kExitBadUsage = 2,  // an invalid flag or configuration
+  kExitRequeue = 75,  // stopped by a signal after a checkpoint; the same command resumes
 };
 
-// Prints "error: message" for a bad status and returns the exit code. With several ranks a failing
-// one ends the job, since the others can't know.
+// Returns the exit code for `status`. An error is printed as "error: message". With several ranks
+// an error ends the whole job, because the other ranks cannot detect it.
 int ExitCodeFor(const absl::Status& status, ProcessGroup* ranks);
 
 }  // namespace tritonrl

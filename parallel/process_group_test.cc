@@ -1,5 +1,5 @@
-// Runs data_parallel_test_program under mpirun: sums, exchanges, and what happens when a rank dies
-// or hangs.
+// Runs process_group_test_program under mpirun: collectives, groups of ranks, and the end of a job
+// in which a rank dies or hangs.
 #include "parallel/process_group.h"
 
 #include <string>
@@ -46,7 +46,7 @@ TEST(ProcessGroup, SumsAndExchangesOverTwoRanks) {
   EXPECT_NE(result.out.find("rank 1 of 2 ok"), std::string::npos) << result.out;
 }
 
-// Sums that are exact, buckets with uneven and empty shards, several types.
+// Covers exact sums, buckets with uneven and empty shards, and several types.
 TEST(ProcessGroup, SumsAndExchangesOverSixRanks) {
   const CommandResult result = Launch("shards", 6);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;

@@ -33,7 +33,7 @@ FlatRange ShardPlan::Shard(int64_t bucket, int rank) const {
 }
 
 int64_t ShardPlan::LocalOffset(int64_t bucket, int rank) const {
-  // All buckets before this one are whole.
+  // All earlier buckets have the full size, so their shards have the size of bucket 0's shard.
   return bucket == 0 ? 0 : bucket * Shard(0, rank).size();
 }
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-// Which rank stores which part of the flat parameter buffers (model/weights/weights.h): the
-// optimizer's state is sharded over the ranks, as in ZeRO (Rajbhandari et al., "ZeRO: memory
-// optimizations toward training trillion parameter models", 2020).
+// Assigns the parts of the flat parameter buffers (model/weights/weights.h) to ranks, to shard the
+// optimizer's state as in ZeRO (Rajbhandari et al., "ZeRO: memory optimizations toward training
+// trillion parameter models", 2020).
 
 namespace tritonrl {
 
@@ -16,16 +16,16 @@ struct FlatRange {
   int64_t size() const { return end - begin; }
 };
 
-// The flat buffer is cut into buckets, and each bucket into one shard a rank. The shards of a
-// bucket have one size (a multiple of 64 elements); the last ones may be shorter or empty. A rank
-// stores its shards contiguously.
+// The division of a flat buffer into buckets, and of each bucket into one shard per rank. The
+// shards of a bucket have the same size, a multiple of 64 elements; the last ones may be shorter or
+// empty. A rank stores its shards contiguously.
 class ShardPlan {
  public:
-  // Elements of a bucket: 64 M, 256 MiB in fp32. The latency of a collective is small beside its
-  // transfer, and copies of a bucket are small beside the model.
+  // Elements per bucket: 64 M, which are 256 MiB in fp32. At this size the latency of a collective
+  // is small compared with its transfer, and copies of a bucket are small compared with the model.
   static constexpr int64_t kBucketElements = int64_t{1} << 26;
 
-  // All three at least 1 (flat_size may be 0).
+  // flat_size >= 0, ranks >= 1, bucket_elements >= 1.
   ShardPlan(int64_t flat_size, int ranks, int64_t bucket_elements = kBucketElements);
 
   int64_t flat_size() const { return flat_size_; }
@@ -37,11 +37,11 @@ class ShardPlan {
   // The elements of a bucket that `rank` stores.
   FlatRange Shard(int64_t bucket, int rank) const;
 
-  // Elements that a rank stores, and the offset of a bucket's shard among them.
+  // The number of elements that a rank stores, and the offset of a bucket's shard among them.
   int64_t LocalSize(int rank) const;
   int64_t LocalOffset(int64_t bucket, int rank) const;
-  // The part of `range` that a rank stores, as ranges of its own elements: in ascending order, one
-  // for each bucket that has any.
+  // Returns the part of `range` that a rank stores, as ranges of the rank's own elements, in
+  // ascending order, one per bucket with elements of `range`.
   std::vector<FlatRange> LocalRanges(const FlatRange& range, int rank) const;
 
  private:

@@ -31,7 +31,7 @@ TEST(ShardPlan, ShortPiecesAreTheLastOnes) {
   EXPECT_EQ(ShardPlan(0, 4, 64).LocalSize(2), 0);
 }
 
-// Every element is kept by one rank, and a rank's shards fill its local buffer without a gap.
+// Exactly one rank stores each element, and a rank's shards fill its local buffer without a gap.
 TEST(ShardPlan, EveryElementIsKeptOnce) {
   for (const int64_t flat_size : {64, 6400, 12864, 64 * 1001}) {
     for (const int ranks : {1, 2, 3, 8, 13}) {

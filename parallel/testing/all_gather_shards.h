@@ -1,3 +1,4 @@
+// Gathers all shards of a flat buffer, for tests.
 #ifndef TRITONRL_PARALLEL_TESTING_ALL_GATHER_SHARDS_H_
 #define TRITONRL_PARALLEL_TESTING_ALL_GATHER_SHARDS_H_
 
@@ -9,8 +10,8 @@
 
 namespace tritonrl {
 
-// Writes every rank's shards `local` ([plan.LocalSize(rank)]) into `full` ([flat_size], of the same
-// type) on every rank.
+// Copies the shards `local` ([plan.LocalSize(rank)]) of all ranks to `full` ([flat_size], of the
+// same type) on every rank.
 inline absl::Status AllGatherShards(const ShardPlan& plan, const at::Tensor& local,
                                     const at::Tensor& full, ProcessGroup* ranks) {
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {

@@ -1,5 +1,5 @@
-// Started by collectives_test under mpirun with the case's name as its argument: sums, or on a
-// machine with two GPUs (from an archive of tools/bundle.sh) gpu_sums:
+// collectives_test starts this program under mpirun with the name of the case, sums, as its
+// argument. On a machine with two GPUs, run the case gpu_sums from an archive of tools/bundle.sh:
 //   mpirun -n 2 ./run collectives_test_program gpu_sums
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/ops/arange.h>
@@ -25,7 +25,7 @@ absl::Status Expect(bool holds, const char* what) {
   return holds ? absl::OkStatus() : absl::InternalError(std::string("wrong: ") + what);
 }
 
-// A sum and a share, launched or replayed as a CUDA graph, until they are done.
+// An all-reduce and a broadcast, launched directly or captured and replayed as a CUDA graph.
 class SumAndShare {
  public:
   SumAndShare(Collectives* sum, const at::Tensor& x, const at::Tensor& shared)
@@ -66,7 +66,7 @@ class SumAndShare {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-// Sums and shares of tensor parallelism.
+// Tests all-reduce and broadcast as tensor parallelism uses them.
 absl::Status Sums(ProcessGroup* ranks, at::Device device) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Collectives> sum, ranks->NewStreamCollectives(device));
   const at::Tensor numbers = at::arange(5000, at::TensorOptions(device).dtype(at::kFloat));
@@ -92,7 +92,7 @@ absl::Status Sums(ProcessGroup* ranks, at::Device device) {
   return absl::OkStatus();
 }
 
-// Short texts and one that MPI does not send ahead of the receiver.
+// Tests short messages, and a long one, which MPI sends only once the receiver is ready.
 absl::Status Messages(ProcessGroup* ranks) {
   Collectives* const mail = ranks->collectives();
   const absl::Duration soon = absl::Seconds(30);

@@ -1,4 +1,4 @@
-// How tests start a program under mpirun on this machine.
+// Lets tests start a program under mpirun on this machine.
 #ifndef TRITONRL_PARALLEL_TESTING_MPI_LAUNCH_H_
 #define TRITONRL_PARALLEL_TESTING_MPI_LAUNCH_H_
 
@@ -10,7 +10,7 @@
 
 namespace tritonrl {
 
-// The command line that runs `argv` as `ranks` processes, more than there are cores if need be.
+// Returns the command line that runs `argv` as `ranks` processes, also on fewer cores.
 inline std::vector<std::string> MpirunCommand(int ranks, const std::vector<std::string>& argv) {
   std::vector<std::string> command = {"mpirun", "--oversubscribe",  "--bind-to", "none",
                                       "-n",     absl::StrCat(ranks)};
@@ -18,7 +18,8 @@ inline std::vector<std::string> MpirunCommand(int ranks, const std::vector<std::
   return command;
 }
 
-// Allows root (containers) and keeps to shared memory and loopback.
+// Returns the environment for mpirun, which allows root (in containers) and restricts MPI to shared
+// memory and loopback.
 inline std::vector<std::pair<std::string, std::string>> MpiTestEnvironment() {
   return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
           {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},

@@ -1,8 +1,8 @@
-// Started by process_group_test under mpirun with the case's name as its argument. On a machine
-// with two GPUs or more (from an archive of tools/bundle.sh) also by hand, with gpu_collectives,
-// gpu_die, gpu_hang and gpu_window_hang:
+// process_group_test starts this program under mpirun with the name of the case as its argument. On
+// a machine with at least two GPUs, run the cases gpu_collectives, gpu_die, gpu_hang and
+// gpu_window_hang from an archive of tools/bundle.sh:
 //   mpirun -n 2 ./run process_group_test_program gpu_collectives
-// With one GPU: gpu_alone, without mpirun.
+// With one GPU, run the case gpu_alone without mpirun.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -39,8 +39,8 @@ absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Ten
   return ranks->collectives()->Wait("the gradient reduce-scatter");
 }
 
-// Adds the sums of `full` to `local` once more, and overwrites each bucket of it as soon as that is
-// allowed.
+// Adds the sums of `full` to `local` again, and overwrites each bucket of `full` as soon as
+// WaitUntilRead allows it.
 absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
                        ProcessGroup* ranks) {
   for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
@@ -54,7 +54,8 @@ absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::
   return ranks->collectives()->Wait("the gradient reduce-scatter");
 }
 
-// Numbers that differ by rank and place, whose sums are exact; the last bucket is shorter.
+// Tests reduce-scatter and all-gather with numbers that differ by rank and position and whose sums
+// are exact.
 absl::Status Shards(int64_t size, int64_t bucket, at::Device device, ProcessGroup* ranks) {
   const ShardPlan plan(size, ranks->size(), bucket);
   const int all_factors = ranks->size() * (ranks->size() + 1) / 2;
@@ -79,7 +80,7 @@ absl::Status Shards(int64_t size, int64_t bucket, at::Device device, ProcessGrou
   return absl::OkStatus();
 }
 
-// Last buckets whose shards are of one size, uneven, and in part empty.
+// Tests flat buffers whose last bucket has equal shards, uneven shards, and some empty shards.
 absl::Status Shards(ProcessGroup* ranks, at::Device device) {
   RETURN_IF_ERROR(
       Shards(int64_t{64} * 50 * ranks->size() * 3, 64 * 50 * ranks->size(), device, ranks));
@@ -114,8 +115,8 @@ absl::Status AllCollectives(ProcessGroup* ranks) {
   return ranks->Barrier();
 }
 
-// Of three ranks the last and the first make a group, in this order, and work in it while the other
-// does something else; then all go on together.
+// The last and the first of three ranks form a group, in this order, and make collective calls in
+// it while the middle rank does not. Then all three continue together.
 absl::Status Groups(ProcessGroup* ranks) {
   RETURN_IF_ERROR(Expect(ranks->size() == 3, "three ranks"));
   const auto twice = ranks->NewGroup({0, 0});
@@ -142,7 +143,7 @@ absl::Status Groups(ProcessGroup* ranks) {
   return absl::OkStatus();
 }
 
-// Rank 1 fails in its own way while the others wait for it.
+// Rank 1 dies or hangs, depending on `what`, while the other ranks wait for it.
 absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device device) {
   if (ranks->rank() == 1) {
     if (absl::EndsWith(what, "die")) raise(SIGKILL);
@@ -151,7 +152,7 @@ absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device 
   const ShardPlan plan(10, ranks->size());
   const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
   const at::Tensor local = all.narrow(0, 0, plan.LocalSize(0));
-  if (absl::EndsWith(what, "window_hang")) {  // as when gradients are about to be overwritten
+  if (absl::EndsWith(what, "window_hang")) {  // as before a gradient ring buffer is overwritten
     RETURN_IF_ERROR(ranks->collectives()->ReduceScatter(plan, 0, all, local, /*accumulate=*/false));
     RETURN_IF_ERROR(ranks->collectives()->WaitUntilRead(0));
   }
@@ -160,8 +161,8 @@ absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device 
   return absl::OkStatus();
 }
 
-// What the bytes of an 8B model take between the GPUs: 8 GiB of fp32 into shares, 4 GiB of bf16
-// out.
+// Measures the transfers between GPUs for a model of 2^31 parameters: the reduce-scatter of 8 GiB
+// of fp32 gradients and the all-gather of 4 GiB of bf16 weights.
 absl::Status Rates(ProcessGroup* ranks, at::Device device) {
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
   const ShardPlan plan(int64_t{1} << 31, ranks->size());
@@ -182,7 +183,7 @@ absl::Status Rates(ProcessGroup* ranks, at::Device device) {
   return absl::OkStatus();
 }
 
-// A rank alone, over NCCL all the same: what can be tried of the calls where there is one GPU.
+// Tests the NCCL calls of a single rank, on a machine with one GPU.
 absl::Status GpuAlone(at::Device device) {
   ASSIGN_OR_RETURN(std::unique_ptr<NcclCommunicator> group,
                    NcclCommunicator::Join({.device = device, .timeout = absl::Seconds(60)},
