@@ -1,10 +1,10 @@
 #!/bin/bash
-# Packs programs for a machine with a GPU that has torch's wheels but no build tools:
+# Packs programs for a GPU machine that has torch's wheels but no build tools:
 #   tools/bundle.sh OUT.tar.gz //trainer:sft //trainer:grpo_hrd ...
-# A path instead of a label is a script to put beside `run`, without its suffix .sh.
-# In the archive: bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
-# libstdc++), sandbox/ (bubblewrap) and `run`, which starts one of them:  ./run sft --config=...
-# The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run asks python3 where they are.
+# An argument that is a path instead of a label is a script, which is packed beside `run` without its suffix .sh.
+# The archive has bin/ (programs), runfiles/ (their data), lib/ (Debian's libraries, without glibc and
+# libstdc++), sandbox/ (bubblewrap) and `run`, which starts a program:  ./run sft --config=...
+# The machine needs Python with torch 2.11 (CUDA 13) and triton 3.6; ./run finds them by python3.
 set -euo pipefail
 out=$(realpath -m "$1")
 shift
@@ -26,17 +26,17 @@ shared_names=$(printf '%s\n' "${@/*:/}" | sort | uniq -d)
 for target in "$@"; do
   path=${target#//}
   program=bazel-bin/${path/://}
-  # The path of an alias' program is that of the real target.
+  # An alias has no program of its own in bazel-bin; its actual target has.
   if [ ! -f "$program" ]; then
     actual=$(bazel query --output=build "$target" 2> /dev/null | sed -n 's/^  actual = "\(.*\)",$/\1/p')
     path=${actual#//}
     program=bazel-bin/${path/://}
   fi
   name=${path/*:/}
-  # Programs with equal names get their package in front: model_bench, exec_bench.
+  # Programs with equal names are named by their labels: model_device_test, rollout_cuda_device_test.
   if grep -qx "$name" <<< "$shared_names"; then name=$(tr '/:' '__' <<< "$path"); fi
   cp -L "$program" "$folder/bin/$name"
-  # Data files only: the other machine has the wheels' shared objects.
+  # Packs data files only: the GPU machine has the shared objects of the wheels.
   (cd "$program.runfiles/tritonrl" && find . \( -path ./_solib_k8 -o -path ./external \) -prune -o \
     \( -type f -o -type l \) ! -name "$(basename "$program")" -print0 |
     tar --null -chf - -T - ) | tar -xf - -C "$folder/runfiles/tritonrl"
@@ -44,10 +44,10 @@ for target in "$@"; do
     grep -vE '/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s|libutil)[.-]' |
     xargs -r cp -nL -t "$folder/lib"
 done
-# mktemp gives the folder mode 0700, which the archive keeps; the sandbox's user must be able to enter.
+# The archive would keep the mode 0700 that mktemp gives the folder, but the sandbox's user must be able to enter.
 chmod -R u+w,go+rX "$folder"
 tools/bundle_sandbox.sh "$folder"
-git rev-parse HEAD 2> /dev/null | cut -c1-7 > "$folder/commit" || true  # benches put it into their --csv
+git rev-parse HEAD 2> /dev/null | cut -c1-7 > "$folder/commit" || true  # benches write it to their --csv
 
 cat > "$folder/run" << 'RUN'
 #!/bin/bash

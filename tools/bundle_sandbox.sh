@@ -1,8 +1,8 @@
 #!/bin/bash
-# Copies bubblewrap with the libraries it needs to FOLDER/sandbox, for hosts that lack it:
+# Copies bubblewrap and its libraries to FOLDER/sandbox, for hosts without bubblewrap:
 #   tools/bundle_sandbox.sh FOLDER
-# FOLDER/sandbox/bwrap starts it, also after the folder was moved; TRITONRL_BWRAP gives its path to the
-# programs. It uses the host's glibc, version 2.34 or later.
+# FOLDER/sandbox/bwrap starts it, even after FOLDER was moved; programs get its path from TRITONRL_BWRAP.
+# It uses the host's glibc, version 2.34 or later.
 set -euo pipefail
 to=$1/sandbox
 program=$(command -v bwrap)
@@ -16,6 +16,6 @@ cat > "$to/bwrap" << 'WRAPPER'
 here=${0%/*}
 LD_LIBRARY_PATH=$here/lib exec "$here/bwrap.bin" "$@"
 WRAPPER
-# Another user than the one who unpacked it starts it: the user that runs candidates.
+# The user that runs candidates starts bubblewrap, not the user who unpacked it.
 chmod -R a+rX "$to"
 chmod 755 "$to/bwrap" "$to/bwrap.bin"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The bundled bubblewrap confines candidates on a host without one: check_host finds no bwrap on PATH and
-# starts a worker with the copy, in a folder that was moved after its creation.
+# Tests that the bundled bubblewrap confines candidates on a host without bubblewrap: check_host finds no bwrap on
+# PATH and starts a worker with the copy, whose folder was moved after its creation.
 set -euo pipefail
 folder=$(mktemp -d /tmp/tritonrl-bundle-test-XXXXXX)
 trap '/bin/rm -rf "$folder"' EXIT

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs clang-tidy (.clang-tidy) over C++ sources with the flags that Bazel compiles them with, after a
-# `bazel build //...` (generated headers). Prints findings and fails if there are any.
-#   tools/check_tidy.sh [FILE ...]     default: every .cc of the repository, tests left out
-# Files without findings are cached by a hash of the settings, of the file and of all headers of this
-# repository that it includes, directly or indirectly.
+# Runs clang-tidy (.clang-tidy) on C++ sources with Bazel's compiler flags. Needs the generated headers of a
+# `bazel build //...`. Prints the findings, and fails if there are any.
+#   tools/check_tidy.sh [FILE ...]     default: every .cc of the repository except tests
+# A file without findings is checked again only if the hash of the settings, of the file and of all headers of this
+# repository that it includes, directly or indirectly, has changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if [ $# -gt 0 ]; then files=("$@"); else mapfile -t files < <(git ls-files '*.cc' ':!*_test.cc'); fi
@@ -17,7 +17,7 @@ export TIDY_FLAGS="-std=c++20 -w -DOMPI_SKIP_MPICXX=1 -DPCRE2_CODE_UNIT_WIDTH=8 
   -isystem $external/tree_sitter/core/lib/include -DCUDNN_FRONTEND_SKIP_JSON_LIB"
 mkdir -p "$TIDY_CACHE"
 
-# The hash and the includes of each file of the repository (x.proto for x.pb.h).
+# The hash and the includes of each file of the repository; x.proto stands for x.pb.h.
 declare -A hash includes
 while read -r sum name; do hash[$name]=$sum; done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs sha256sum)
 while IFS=: read -r name line; do
@@ -28,7 +28,7 @@ while IFS=: read -r name line; do
   if [ -n "${hash[$line]:-}" ]; then includes[$name]+=" $line"; fi
 done < <(git ls-files '*.h' '*.cc' '*.proto' | xargs grep -HE '^(#include|import) +"')
 
-# key FILE: hash of the settings, of the file and of its headers.
+# key FILE: prints the hash of the settings, of the file and of all its headers.
 settings=$(cat .clang-tidy tools/check_tidy.sh | sha256sum)
 key() {
   local -A seen=([$1]=1)

@@ -1,20 +1,19 @@
 #!/bin/bash
-# Tests and benchmarks for a machine with a GPU that has torch and no build tools.
-#   tools/gpu_tests.sh build OUT.tar.gz           packs them with tools/bundle.sh and, as gpu_tests, this script
-# On the GPU machine, where the archive was unpacked:
-#   ./gpu_tests [--only=NAME] [--csv=OUT.csv]     runs all, or one; writes gpu_tests.csv
-# Prints a line for each: PASSED, FAILED (with the end of its output) or SKIPPED (no case ran), and the
-# numbers of cases. Logs are in gpu_tests_logs. Exit code 1 if anything failed. The table belongs in
-# results/gpu_tests.csv.
+# Tests and benchmarks for a GPU machine that has torch but no build tools.
+#   tools/gpu_tests.sh build OUT.tar.gz           packs them with tools/bundle.sh, and this script as gpu_tests
+# On the GPU machine, in the folder of the unpacked archive:
+#   ./gpu_tests [--only=NAME] [--csv=OUT.csv]     runs all of them, or one; writes gpu_tests.csv
+# Prints a line for each: PASSED, FAILED (with the end of its output) or SKIPPED (no GPU, or no case ran), and the
+# numbers of cases. Logs are in gpu_tests_logs. Exit code 1 if any failed. The table is kept in results/gpu_tests.csv.
 set -uo pipefail
 
-# Tests must be linkstatic. Two with equal names are named by their packages.
+# Tests must be linkstatic. Those with equal names are named by their labels (name_of).
 tests=(
   //model:device_test //model/weights:gradient_ring_buffer_test //rollout/cuda:device_test
   //trainer/checkpoint:optimizer_state_test //trainer/optimizer:adamw_test
 )
 benches=(//bench/model:step_bench //bench/rollout:engine_bench //bench/rollout:kernel_bench)
-# Settings for a run of a minute that shows that a benchmark works.
+# Arguments with which a benchmark takes about a minute, enough to show that it works.
 declare -A short=(
   [step_bench]="--shape=qwen3_0p6b --lengths=2048,2048 --steps=2 --kernels=0"
   [engine_bench]="--shape=qwen3_0p6b --cases=8x256x128 --step_seconds=0.5 --kernels=0"
@@ -50,14 +49,14 @@ logs=$here/gpu_tests_logs
 mkdir -p "$logs"
 echo "id,kind,name,status,passed,failed,skipped,seconds" > "$csv" || exit 2
 
-# cases WORD LOG: number of gtest lines "[  WORD  ] Suite.Name (12 ms)".
+# cases WORD LOG: prints the number of gtest lines "[  WORD  ] Suite.Name (12 ms)".
 cases() { grep -cE "^\[ *$1 *\] .*\([0-9]+ ms\)$" "$2"; }
 
 has_gpu() { compgen -G "${TRITONRL_GPU_FILES:-/dev/nvidia[0-9]*}" > /dev/null; }
 
 count=0
 broken=0
-# run_one KIND NAME [ARGUMENTS]
+# run_one KIND NAME [ARGUMENTS]: runs one test or bench and reports it, unless --only names another.
 run_one() {
   local kind=$1 name=$2 log=$logs/$2.log start=$SECONDS code=0 status=PASSED passed=0 failed=0 skipped=0
   shift 2
@@ -72,7 +71,7 @@ run_one() {
   if [ "$kind" = test ]; then
     passed=$(cases OK "$log") failed=$(cases FAILED "$log") skipped=$(cases SKIPPED "$log")
     if [ "$passed" = 0 ]; then status=SKIPPED; fi
-    # A test that ran no case proves nothing.
+    # A test without any case, not even a skipped one, counts as failed.
     if [ "$((passed + failed + skipped))" = 0 ]; then status=FAILED; fi
   fi
   if [ "$code" != 0 ] || [ "$failed" != 0 ]; then status=FAILED; fi

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_tests with stand-in programs: its output, its table and its exit code.
+# Tests the output, the table and the exit code of gpu_tests with stand-in programs.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -20,7 +20,7 @@ esac
 RUN
 chmod +x "$folder/run"
 
-# check NAME CODE ARGUMENTS...: runs gpu_tests, expects the exit code, keeps its table without the seconds.
+# check NAME CODE ARGUMENTS...: runs gpu_tests and checks its exit code; leaves its table without seconds in NAME.csv.
 check() {
   local code=0
   "$folder/gpu_tests" --csv="$folder/$1.csv" "${@:3}" > "$folder/$1.txt" 2>&1 || code=$?

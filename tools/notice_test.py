@@ -10,7 +10,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DEBIAN_LIST = "third_party/debian_packages.txt"
-# The list of CPython 3.11 stands for both; a test compares it with the one of CPython 3.12.
+# The list for CPython 3.11 also represents the one for CPython 3.12; a test compares the two.
 WHEEL_LISTS = (
     "third_party/pypi/requirements-cp311.txt",
     "third_party/pypi/headers.txt",

@@ -21,7 +21,7 @@ CSV_COLUMNS = (
     "id", "subject", "setting", "metric", "value", "unit", "peer", "peer_value", "bound", "machine",
     "commit", "date", "command", "page",
 )
-OTHER_FILES = ("gpu_tests",)  # with columns of its own: tools/gpu_tests.sh
+OTHER_FILES = ("gpu_tests",)  # has other columns: tools/gpu_tests.sh
 DEFAULT_COLUMNS = ("what", "value", "peer", "bound", "machine", "commit")
 DEFAULT_CONDITIONS = (("page", "yes"),)
 BEGIN = re.compile(r"<!-- table: (.+?) -->\s*$")
