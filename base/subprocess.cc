@@ -107,8 +107,8 @@ void CloseFd(int* fd) {
   *fd = -1;
 }
 
-// All data that the child needs, prepared before fork: between fork and exec the child must not
-// allocate, because another thread may have held the allocator's lock at the fork.
+// All data that the child needs, prepared before fork: between fork and exec the child may only
+// make system calls, because another thread may have held the allocator's lock at the fork.
 struct ChildPlan {
   const char* program;
   char** argv;

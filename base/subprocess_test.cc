@@ -93,7 +93,7 @@ TEST(SubprocessTest, MissingProgramAndFolder) {
 
 TEST(SubprocessTest, PassesDescriptorsAndClosesTheRest) {
   int fds[2];
-  ASSERT_EQ(pipe(fds), 0);  // inheritable on purpose
+  ASSERT_EQ(pipe(fds), 0);  // without O_CLOEXEC, so that only Subprocess closes them
   SubprocessOptions options;
   options.argv = {"/bin/sh", "-c", "echo hello >&7; ls /proc/self/fd | tr '\\n' ' '"};
   options.pass_fds = {{fds[1], 7}};

@@ -16,7 +16,7 @@ TEST(Utf8, WellFormedTextStays) {
 }
 
 TEST(Utf8, IllFormedTextIsFound) {
-  // Overlong, surrogate, above U+10FFFF, lonely continuation, cut off.
+  // Over-long form, surrogate, above U+10FFFF, continuation byte alone, truncated character.
   for (const char* text : {"\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
                            "\xF5\x80\x80\x80", "\x80", "\xE2\x82", "\xF0\x9F\x98", "\xFF"}) {
     EXPECT_FALSE(IsValidUtf8(text));
@@ -30,7 +30,7 @@ TEST(Utf8, RepairsEachMaximalIllFormedPartOnce) {
   EXPECT_EQ(RepairUtf8("a\xFF\xFE"
                        "b"),
             "a" + r + r + "b");
-  // A character cut off after one, two or three bytes is one part.
+  // A character truncated after one, two or three bytes is one ill-formed part.
   EXPECT_EQ(RepairUtf8("\xF0"), r);
   EXPECT_EQ(RepairUtf8("\xF0\x9F\x98"), r);
   EXPECT_EQ(RepairUtf8("\xE2\x82X"), r + "X");

@@ -32,7 +32,7 @@ struct VerifierOptions {
   int parallel = 2;    // Candidates verified at the same time; the backend's number of workers.
   uint64_t seed = 0;   // Seed of weights and random inputs; the same for all candidates of a task.
   int trials = 5;      // Number of trials, which must all pass.
-  double atol = 1e-2;  // |got - want| <= atol + rtol * |want|
+  double atol = 1e-2;  // |got - want| <= atol + rtol * |want|; both 0: 1e-2 each
   double rtol = 1e-2;
   // EXEC_MODE_ROBUST compares with float64 on additional inputs, and uses atol and rtol only for
   // outputs without a float64 result.
