@@ -185,35 +185,38 @@ absl::StatusOr<std::vector<std::string>> ProcessGroup::AllGather(const std::stri
   std::vector<double> sizes(size_, 0.0);
   sizes[rank_] = static_cast<double>(text.size());
   RETURN_IF_ERROR(AllReduce(std::span<double>(sizes)));
-  std::vector<int> counts(size_), offsets(size_);
-  double total = 0;
-  for (int r = 0; r < size_; ++r) {
-    counts[r] = static_cast<int>(sizes[r]);
-    offsets[r] = static_cast<int>(total);
-    total += sizes[r];
-  }
-  if (total > std::numeric_limits<int>::max()) {
-    return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
-  }
+  // MPI keeps using these after a missed deadline, so the operation owns them.
   struct Buffers {
     std::string mine, all;
     std::vector<int> counts, offsets;
   };
-  const auto buffers = std::make_shared<Buffers>(
-      Buffers{text, std::string(static_cast<size_t>(total), '\0'), counts, offsets});
+  const auto buffers = std::make_shared<Buffers>();
+  buffers->mine = text;
+  double total = 0;
+  for (const double size : sizes) {
+    if (total + size > std::numeric_limits<int>::max()) {
+      return absl::ResourceExhaustedError("AllGather of more than 2 GiB");
+    }
+    buffers->counts.push_back(static_cast<int>(size));
+    buffers->offsets.push_back(static_cast<int>(total));
+    total += size;
+  }
+  buffers->all.resize(static_cast<size_t>(total));
   RETURN_IF_ERROR(collectives_->Run({.what = "an exchange of texts",
                                      .start =
                                          [&](MPI_Request* request) {
                                            return MPI_Iallgatherv(
-                                               buffers->mine.data(), counts[rank_], MPI_BYTE,
-                                               buffers->all.data(), buffers->counts.data(),
-                                               buffers->offsets.data(), MPI_BYTE,
-                                               collectives_->comm(), request);
+                                               buffers->mine.data(), buffers->counts[rank_],
+                                               MPI_BYTE, buffers->all.data(),
+                                               buffers->counts.data(), buffers->offsets.data(),
+                                               MPI_BYTE, collectives_->comm(), request);
                                          },
                                      .buffers = buffers,
                                      .bytes = static_cast<int64_t>(total)}));
   std::vector<std::string> texts;
-  for (int r = 0; r < size_; ++r) texts.push_back(buffers->all.substr(offsets[r], counts[r]));
+  for (int r = 0; r < size_; ++r) {
+    texts.push_back(buffers->all.substr(buffers->offsets[r], buffers->counts[r]));
+  }
   return texts;
 }
 
