@@ -114,6 +114,9 @@ absl::Status MpiCollectives::AllReduce(const at::Tensor& x) {
   if (!x.is_cpu() || x.scalar_type() != at::kFloat || !x.is_contiguous()) {
     return absl::InternalError("an all-reduce over MPI needs a contiguous fp32 tensor on the CPU");
   }
+  if (Bytes(x) > std::numeric_limits<int>::max()) {
+    return absl::InternalError("an all-reduce over MPI needs a tensor below 2 GiB");
+  }
   const int64_t count = x.numel();
   const auto buffers = std::make_shared<Buffers>();
   buffers->receive = at::empty({size_, count}, at::kFloat);

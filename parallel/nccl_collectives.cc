@@ -64,6 +64,7 @@ absl::Status NcclCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucke
                                             bool accumulate) {
   if (full.is_cpu()) return MpiCollectives::ReduceScatter(plan, bucket, full, local, accumulate);
   RETURN_IF_ERROR(CheckTensor(full));
+  RETURN_IF_ERROR(CheckTensor(local));
   ASSIGN_OR_RETURN(const c10::cuda::CUDAStream stream, NextStream());
   const c10::cuda::CUDAStreamGuard guard(stream);
   const FlatRange range = plan.Bucket(bucket), mine = plan.Shard(bucket, rank());

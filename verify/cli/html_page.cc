@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -165,8 +166,8 @@ class OutputIndex {
     if (place == places_.end()) return std::nullopt;
     std::string text(place->second.second, '\0');
     const ssize_t n = pread(fileno(fd_.get()), text.data(), text.size(), place->second.first);
-    if (n != static_cast<ssize_t>(text.size())) return ErrnoStatus(errno, "read", path_);
-    absl::StatusOr<BatchLine> line = ParseBatchLine(text);
+    if (n < 0) return ErrnoStatus(errno, "read", path_);
+    absl::StatusOr<BatchLine> line = ParseBatchLine(text.substr(0, n));
     if (!line.ok()) return absl::DataLossError(path_ + " changed while it was read");
     return *std::move(line);
   }

@@ -83,8 +83,7 @@ absl::Status ValidateCommand(const VerifyCommand& command) {
   if (command.trials < 1 || command.trials > 1000) {
     return absl::InvalidArgumentError("--trials must be 1 to 1000");
   }
-  if (!(command.tolerance >= 0))
-    return absl::InvalidArgumentError("--tolerance must not be negative");
+  if (!(command.tolerance > 0)) return absl::InvalidArgumentError("--tolerance must be above 0");
   if (!(command.time_limit >= 0))
     return absl::InvalidArgumentError("--time_limit must not be negative");
   const std::string model = command.device_model;
@@ -299,6 +298,7 @@ absl::Status ParseFlags(int argc, char** argv) {
         equals == absl::string_view::npos ? "" : std::string(argument.substr(equals + 1));
     if (flag == nullptr && absl::StartsWith(name, "no") && equals == absl::string_view::npos) {
       flag = absl::FindCommandLineFlag(name.substr(2));
+      if (flag != nullptr && !flag->IsOfType<bool>()) flag = nullptr;
       value = "false";
     } else if (flag != nullptr && equals == absl::string_view::npos) {
       if (flag->IsOfType<bool>()) {

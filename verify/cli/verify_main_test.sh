@@ -36,6 +36,8 @@ check help_flags 0 "--preflight: check the tasks" --help
 check no_arguments 2 "--reference is missing"
 check missing_file 2 "no_such_file.py" "$reference" --candidate="$work/no_such_file.py"
 check unknown_flag 2 "unknown flag --colour" --colour=red
+check no_of_a_text 2 "unknown flag --noout" --noout
+check exact_tolerance 2 "--tolerance must be above 0" "$reference" --candidate="$examples/softmax_honest.py" --tolerance=0
 check bad_value 2 "--trials='many'" --trials=many
 check bad_backend 2 "abacus" "$reference" --candidate="$examples/softmax_honest.py" --backend=abacus
 check stray_argument 2 "unexpected argument 'b.py'" b.py

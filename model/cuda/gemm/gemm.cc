@@ -220,6 +220,7 @@ void CudaGemm::Impl::MultiplyPinned(const at::Tensor& a, const at::Tensor& b, co
 void CudaGemm::PinAlgorithm(const at::Tensor& a, const at::Tensor& b, const at::Tensor* add,
                             at::Tensor out, const Fp8Scales* scales) {
   const c10::cuda::CUDAGuard guard(impl_->device);
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
   const PinnedTile tile(a, b, scales, add, out, 0);
   const MatmulKey key = tile.matmul->MakeKey(tile.matmul->adds(), SizeMatch::kExact);
   if (impl_->pinned.count(key) > 0) return;
