@@ -25,7 +25,7 @@ ABSL_FLAG(int, fresh_jobs, 6, "Jobs of a round with a fresh process each.");
 namespace tritonrl {
 namespace {
 
-// Does a job and says what came out; called from several threads.
+// Runs one job and returns its error, if any. Called from several threads.
 using DoJob = std::function<absl::Status()>;
 
 // Seconds for `jobs` jobs, `parallel` at once.
@@ -52,7 +52,7 @@ ExecRequest Request() {
   return request;
 }
 
-// `prefix` makes the task another one.
+// A `prefix` changes the source, so that the pool sees another task.
 absl::Status RunWarm(DeviceBackend* backend, const std::string& prefix = "") {
   ExecRequest request = Request();
   request.set_reference_source(absl::StrCat(prefix, kSoftmaxReference));
@@ -61,8 +61,8 @@ absl::Status RunWarm(DeviceBackend* backend, const std::string& prefix = "") {
   return absl::InternalError(absl::StrCat("the honest job failed: ", result.outcome().message()));
 }
 
-// What one would do without a pool: a Python process that imports everything and runs one job,
-// not confined at all.
+// The peer, which uses no pool: a Python process that imports everything and runs one job, without
+// a sandbox.
 absl::Status RunFresh(const std::string& sources, const std::string& job) {
   PeerCommand command = {
       .launcher = {"-c",
@@ -94,10 +94,11 @@ absl::Status Run(Bench* bench) {
     return Time(measured ? warm_jobs : 2 * workers, workers,
                 [&] { return RunWarm(backend.get()); });
   };
-  const auto many_tasks = [&](bool measured) {  // the warm-up of one task is enough
-    return Time(measured ? warm_jobs : 0, workers,
-                [&] { return RunWarm(backend.get(), absl::StrCat("# task ", task++, "\n")); });
-  };
+  const auto many_tasks =
+      [&](bool measured) {  // no warm-up: that of one task has warmed the workers
+        return Time(measured ? warm_jobs : 0, workers,
+                    [&] { return RunWarm(backend.get(), absl::StrCat("# task ", task++, "\n")); });
+      };
   ASSIGN_OR_RETURN(const auto warm, bench->Measure({one_task, many_tasks}));
   backend.reset();
 

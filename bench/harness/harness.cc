@@ -38,7 +38,7 @@ constexpr absl::string_view kCsvHeader =
     "id,subject,setting,metric,value,unit,peer,peer_value,bound,machine,commit,date,command,page";
 constexpr size_t kErrorBytes = 2000;  // of a failed peer's stderr
 
-// Four digits at least; all digits before the point.
+// At least four significant digits, and never fewer than all digits before the point.
 std::string Number(double value) {
   return std::abs(value) >= 1000 ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.4g", value);
 }
@@ -51,7 +51,7 @@ std::string Spread(const std::vector<double>& rounds) {
   return absl::StrCat(Number(*least), " to ", Number(*most));
 }
 
-// Lines of a table with columns of one width; columns without a cell below the head are left out.
+// Lays out a table with aligned columns. A column that is empty below its head is omitted.
 std::string Aligned(const std::vector<std::vector<std::string>>& lines) {
   std::vector<size_t> widths(lines[0].size());
   std::vector<bool> used(lines[0].size());
@@ -131,7 +131,8 @@ void SetDefault(const std::optional<T>& value, absl::Flag<T>* flag) {
   if (value) absl::SetFlag(flag, *value);
 }
 
-// The flag's value, where the bench has it. *wrong: what to say about a flag that it has not.
+// Returns the flag's value if the bench has this flag; otherwise sets *wrong to the sentence that
+// refuses it.
 template <typename T>
 std::optional<T> TakeFlag(const std::optional<T>& wanted, const absl::Flag<T>& flag, const T& unset,
                           std::string* wrong) {
@@ -375,8 +376,8 @@ void RunBench(const BenchOptions& options, int argc, char** argv,
   }
   if (!status.ok()) std::fprintf(stderr, "%s: %s\n", name.c_str(), Message(status).c_str());
   std::fflush(nullptr);
-  // Not by exit(): once torch's profiler has run, the CUDA runtime's own end calls back into
-  // Kineto, which frees what its static destructors have freed already (torch 2.11).
+  // exit() would crash: once torch's profiler has run, the CUDA runtime's shutdown calls back into
+  // Kineto, which frees objects that its static destructors have already freed (torch 2.11).
   std::_Exit(status.ok() ? 0 : 1);
 }
 

@@ -127,7 +127,7 @@ TEST(HarnessTest, APeerThatFails) {
   EXPECT_TRUE(absl::IsNotFound(RunPeer({.script = "bench/no_such_peer.py"}).status()));
 }
 
-// What a bench prints on stderr, and its exit code.
+// The stderr of a bench and its exit code.
 std::pair<std::string, int> RunOf(const std::vector<std::string>& flags) {
   std::vector<std::string> argv = {Runfile("bench/rollout/scheduler_bench").value()};
   argv.insert(argv.end(), flags.begin(), flags.end());

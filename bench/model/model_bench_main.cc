@@ -1,5 +1,5 @@
-// Tokens per second of the learner (forward + backward) and of decoding, for the mini policy's
-// shape, and in the same run those of transformers + autograd on the same sequences.
+// Measures tokens per second of the learner (forward + backward) and of decoding for the mini
+// policy's shape. The peer, transformers + autograd, runs the same sequences in the same run.
 #include <ATen/ops/empty.h>
 #include <c10/core/Device.h>
 
@@ -31,7 +31,7 @@ namespace {
 // Tokens per second of the steps of one round.
 struct RoundRates {
   double mean = 0, best = 0;  // over the round; of the fastest step
-  double per_cpu_second = 0;  // of processor time: steady on a busy machine
+  double per_cpu_second = 0;  // by processor time, which other processes hardly disturb
 };
 
 // A round of step() for --seconds, or one step in a warm-up round. A step processes `tokens` tokens

@@ -1,5 +1,5 @@
-// Tokens per second of forward and backward at the shapes of real models on one GPU, with random
-// weights, and where the time goes.
+// Measures tokens per second of forward and backward at the shapes of real models on one GPU, with
+// random weights, and splits the time by kind of kernel.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -53,7 +53,7 @@ namespace {
 
 std::string Name(const std::vector<int64_t>& lengths) { return absl::StrJoin(lengths, ","); }
 
-// Attention of one layer by itself: forward and backward, and the time to make its plans.
+// Measures the attention of one layer alone: forward, backward, and the making of its plans.
 void MeasureAttention(Bench* bench, const ModelConfig& config,
                       const CudnnAttention::Options& options, const std::vector<int64_t>& lengths,
                       at::Device device) {
@@ -97,7 +97,7 @@ void MeasureAttention(Bench* bench, const ModelConfig& config,
 
 constexpr int64_t kBucket = ShardPlan::kBucketElements;
 
-// Where gradients go: see --share_of.
+// The destination of the gradients, see --share_of.
 class GradientsOfRank {
  public:
   GradientsOfRank(const Weights& weights, int ranks)
@@ -112,7 +112,7 @@ class GradientsOfRank {
   }
 
   Gradients* gradients() { return &gradients_; }
-  // Of the ring buffer, which torch's allocator does not know.
+  // Bytes of the ring buffer, which torch's allocator does not count.
   int64_t mapped_bytes() const {
     return gradients_.ring_buffer().is_ring() ? gradients_.ring_buffer().bytes() : 0;
   }
@@ -137,7 +137,7 @@ class GradientsOfRank {
   int64_t buckets_ = 0, unsummed_ = 0;
 };
 
-// What a batch recomputes to stay within --budget_gib; printed.
+// Chooses and prints the activations that a batch recomputes to stay within --budget_gib.
 absl::StatusOr<MemoryPlan> PlanBatch(const ModelConfig& config, const Transformer::Options& options,
                                      const std::vector<int64_t>& lengths, at::Device device) {
   const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
@@ -181,7 +181,7 @@ absl::Status MeasureBatch(Bench* bench, const Transformer& model,
         Transformer::GradientWrite::kOverwrite, rank->gradients(),
         [&](int64_t offset) { rank->ReadyHook(offset); });
   };
-  double first = 0;  // seconds of the very first step
+  double first = 0;  // seconds of the first step, which loads kernels
   const auto steps = [&](bool measured) -> absl::StatusOr<double> {
     const int count = measured ? absl::GetFlag(FLAGS_steps) : 1;
     const double seconds = SecondsOf([&] {
@@ -239,7 +239,7 @@ absl::Status Run(Bench* bench) {
   options.gpu.autotune_gemm = absl::GetFlag(FLAGS_autotune);
   options.gpu.attention.deterministic = absl::GetFlag(FLAGS_deterministic);
   options.gpu.attention.dense_min_length = absl::GetFlag(FLAGS_dense_min_length);
-  std::vector<MemoryPlan> plans;  // all before the first step: the last batch may be refused
+  std::vector<MemoryPlan> plans;  // made before the first step, because a batch may be refused
   for (const std::vector<int64_t>& lengths : batches) {
     ASSIGN_OR_RETURN(plans.emplace_back(), PlanBatch(config, options, lengths, device));
   }

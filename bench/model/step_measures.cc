@@ -133,7 +133,7 @@ StepProfile SummarizeRuns(std::vector<KernelRun> runs) {
   std::map<std::string, StepProfile::Kernel> by_name;
   double end = runs.empty() ? 0 : runs[0].start, worked = end;
   for (const KernelRun& run : runs) {
-    // A kernel that began while another one still ran has mostly waited for it until that ended.
+    // A kernel that starts while another one runs mostly waits until that one ends.
     const double last = run.start + run.seconds;
     const double seconds =
         IsCommunication(run.name) ? run.seconds : std::max(0.0, last - std::max(run.start, worked));
@@ -197,7 +197,7 @@ StepProfile ProfileStep(const std::function<void()>& work, int calls, int steps)
 GpuPower::GpuPower(int device) {
   char bus_id[kBusIdBytes];
   if (cudaDeviceGetPCIBusId(bus_id, kBusIdBytes, device) != cudaSuccess) return;
-  // Stays loaded: it keeps threads and files of its own.
+  // Never unloaded, because the library keeps threads and files of its own.
   void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return;
   const auto find = [library](const char* name, auto* function) {

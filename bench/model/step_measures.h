@@ -1,5 +1,5 @@
-// What benches of steps measure with: batches written as text, the FLOP of a training step, the
-// GPU's time by kind of kernel, and its power.
+// Tools of the step benches: batches written as text, the FLOP of a training step, GPU time by kind
+// of kernel, and GPU power.
 #ifndef TRITONRL_BENCH_MODEL_STEP_MEASURES_H_
 #define TRITONRL_BENCH_MODEL_STEP_MEASURES_H_
 
@@ -15,30 +15,31 @@
 
 namespace tritonrl {
 
-// Lengths of the sequences of each batch: "16384;4096,4096" is a batch of one sequence and one of
-// two. Errors name the part that is no positive number.
+// Parses the sequence lengths of batches: "16384;4096,4096" is a batch of one sequence and a batch
+// of two. InvalidArgument names the part that is no positive number.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ParseBatches(absl::string_view text);
 
-// FLOP of forward and backward of such a batch. A GEMM counts 2 for each parameter and
-// token in the forward and 4 in the backward (the embedding is none), causal attention of a
-// sequence of L tokens 6 H D L^2 in each layer: half of the square.
+// Returns the FLOP of forward and backward of a batch. A GEMM counts 2 FLOP per parameter and token
+// in the forward and 4 in the backward; the embedding is no GEMM. Causal attention of L tokens
+// counts 6 H D L^2 per layer, half of the full square.
 double StepFlops(const ModelConfig& config, const std::vector<int64_t>& lengths);
 
-// Runs a peer like step_peer.py where --peer names shares of layers to recompute, and prints its
-// lines: one for each of `lengths` (all, in update_peer.py) and share. `command` names the script.
+// Runs `command`, a peer such as step_peer.py, once for each share of recomputed layers that --peer
+// lists, and prints its lines. step_peer.py gives one line per entry of `lengths` and share,
+// update_peer.py one line per share.
 absl::StatusOr<std::vector<nlohmann::json>> RunStepPeer(Bench* bench, PeerCommand command,
                                                         const std::string& shape,
                                                         const std::string& lengths, int steps);
-// The fastest of these lines about such lengths, a list or text; null if there is none.
+// Returns the fastest of the peer's lines with these lengths (a list or a text), or null.
 nlohmann::json FastestOf(const std::vector<nlohmann::json>& lines, const nlohmann::json& lengths);
 
 struct StepProfile {
-  // Seconds of kernels and of copies. Of those that overlap the first one to start has the time: a
-  // later one has mostly waited for it.
+  // Seconds of kernels and of copies. Where kernels overlap, the time counts for the one that
+  // started first, because a later one mostly waits for it.
   double gemm = 0, attention = 0, rest = 0;
   double communication = 0;  // seconds of NCCL's kernels
-  double exposed = 0;        // of these, seconds in which nothing else ran
-  double gaps = 0;           // seconds in which nothing ran at all
+  double exposed = 0;        // part of `communication` in which no other kernel ran
+  double gaps = 0;           // seconds in which no kernel ran
   double seconds = 0;        // from the first kernel to the end of the last
 
   struct Kernel {
@@ -46,43 +47,43 @@ struct StepProfile {
     double seconds = 0;
     int calls = 0;
   };
-  std::vector<Kernel> kernels;  // by time, the longest first
+  std::vector<Kernel> kernels;  // sorted by time, the longest first
 
-  // The times in milliseconds, those of NCCL only where it ran; none without a profile.
+  // The times in milliseconds, those of NCCL only if it ran; empty without a profile.
   std::vector<Figure> Figures() const;
 };
 
-// One run of a kernel; seconds since any moment.
+// One run of a kernel. `start` is in seconds since an arbitrary moment.
 struct KernelRun {
   std::string name;
   double start = 0, seconds = 0;
 };
 
-// Sums by kind, which a kernel's name tells, and by name. Runs may come in any order and overlap;
-// only NCCL's run beside others for long.
+// Sums the runs by kind, which follows from the kernel's name, and by name. Runs may be in any
+// order and may overlap.
 StepProfile SummarizeRuns(std::vector<KernelRun> runs);
 
-// The first `max_kernels` kernels on stdout, a line each.
+// Prints the first `max_kernels` kernels to stdout, one per line.
 void PrintKernels(const StepProfile& profile, int max_kernels);
 
-// Runs `work` `calls` times, without a pause, under torch's profiler (Kineto), to the end of what
-// it started on the GPU. Times are of one of the `steps` steps that a call makes, those of
-// `kernels` of a call; what passes between two calls counts.
+// Profiles `calls` calls of `work` without a pause by torch's profiler (Kineto) and waits for their
+// GPU work. A call makes `steps` steps. Times are per step, those of `kernels` per call; time
+// between two calls counts.
 StepProfile ProfileStep(const std::function<void()>& work, int calls = 3, int steps = 1);
 
-// Power and clock of a GPU: one that is at its limit of power gets faster only by less work a
-// result. Reads counters of NVIDIA's management library (libnvidia-ml.so.1); all figures are 0
-// where the library or a counter is missing.
+// Power and clock of a GPU. A GPU at its power limit gets faster only by less work per result.
+// Reads counters of NVIDIA's management library (libnvidia-ml.so.1); a figure is 0 if the library
+// or its counter is missing.
 class GpuPower {
  public:
   explicit GpuPower(int device);  // CUDA's index of the GPU
 
-  // Begins a stretch.
+  // Begins a measurement.
   void Begin();
-  // Mean watts since Begin(). The counter moves about ten times a second: for stretches of a second
-  // and more.
+  // Mean watts since Begin(). The counter moves about ten times a second, so a measurement should
+  // last at least a second.
   double Watts() const;
-  // Clock of the multiprocessors at this moment.
+  // The multiprocessors' clock now.
   double Megahertz() const;
 
  private:

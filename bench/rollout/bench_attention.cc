@@ -1,4 +1,4 @@
-// Attention in the shape of Qwen3-8B over a cache of 17 GB with pages in random order.
+// Measures attention at the shape of Qwen3-8B over a KV cache of 17 GB with pages in random order.
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -20,9 +20,9 @@ namespace {
 constexpr CacheHeads kShape = {32, 8, 128};
 constexpr int64_t kTokens = 256 * 16384;
 constexpr int32_t kPages = kTokens / kPageTokens;
-constexpr int kMaxRotations = 64;  // several times what an L2 cache holds
+constexpr int kMaxRotations = 64;  // covers the L2 cache several times
 
-// Rows that are read at once where they see the same.
+// Rows that one unit reads together because they attend to the same keys.
 int MostTogether() {
   return DecodeSharingFor(kShape.query_heads, kShape.key_heads, /*batch_invariant=*/false)
       .tile_rows;
@@ -49,7 +49,7 @@ struct Cache {
   }
 };
 
-// Where sequence i of `tokens` positions begins in the table, the i-th of all rotations.
+// First table entry of sequence i, which has `tokens` positions; i counts over all rotations.
 int32_t PageBegin(int64_t i, int64_t tokens) {
   const int64_t pages = PagesFor(tokens);
   return static_cast<int32_t>(i % (kPages / pages) * pages);
@@ -68,18 +68,17 @@ struct Rows {
   }
 };
 
-// One token of each of `batch` sequences and the draft tokens behind it, of other sequences in each
-// rotation.
+// One token and its draft tokens of each of `batch` sequences. Each rotation uses other sequences.
 struct Decoding {
   const Cache& cache;
   DecodePlan plan;
   Rows rows;
   int rotations;
-  double bytes;  // that a launch reads
+  double bytes;  // read by one launch
   std::vector<at::Tensor> words;
   at::Tensor table, partial, arrived;
 
-  // group: number of sequences that share the first half of their pages, a prompt. together: rows
+  // group: number of sequences that share a prompt, the first half of their pages. together: rows
   // that one unit reads.
   Decoding(const Cache& from, int batch, int64_t tokens, const DecodeSplit& split, int group = 1,
            int num_draft_tokens = 0, int together = MostTogether())
@@ -172,7 +171,7 @@ void BenchBf16Attention(Bench* bench) {
       BenchDecode(bench, cache, batch, tokens, DecodeSplitFor(batch, /*batch_invariant=*/false));
     }
   }
-  // Other splits.
+  // Splits other than the chosen one.
   for (const int batch : {1, 2, 4, 8, 16, 32}) {
     for (const int64_t tokens : {1024, 4096, 16384}) {
       for (const int part : {128, 256, 512, 1024}) {

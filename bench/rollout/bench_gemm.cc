@@ -1,5 +1,5 @@
-// The GEMMs of a step in the shape of Qwen3-8B: tuned cuBLASLt, all of a layer in one launch,
-// batch-invariant and in FP8.
+// Measures the GEMMs of a step at the shape of Qwen3-8B: autotuned cuBLASLt, a fused layer in one
+// launch, batch-invariant, and in FP8.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -21,18 +21,18 @@ constexpr int64_t kHidden = 4096, kMlp = 12288, kQkv = 6144, kVocab = 151936;
 constexpr float kEps = 1e-6f;
 constexpr int kLayers = 4;
 const std::vector<int64_t> kRows = {16, 64, 256, 512, 2048, 8192};
-constexpr int kCopies = 4;  // so that no part of a matrix is in the cache from the call before
+constexpr int kCopies = 4;  // so that the L2 cache holds no part of the next call's matrix
 
 at::Device CurrentGpu() { return at::Device(at::kCUDA, c10::cuda::current_device()); }
 
 struct Gemm {
   const char* name;
   int64_t from, to;
-  bool onto;  // adds to the residual stream
+  bool onto;  // adds the result to the residual stream
 };
 
 void BenchGemm(Bench* bench, CudaGemm* gemm, const Gemm& shape) {
-  // Copies of the weights, so that no part of one is in the cache (50 MB) from the call before.
+  // Copies of the weights, so that the L2 cache (50 MB) holds no part of the next call's.
   const int64_t bytes = 2 * shape.from * shape.to;
   const int copies = bytes > (int64_t{1} << 30) ? 1 : 4;
   const at::Tensor weights = RandomNumbers({copies, shape.to, shape.from});
@@ -186,7 +186,7 @@ void BenchShape(Bench* bench, const char* name, int64_t inner, int64_t columns, 
 
 }  // namespace
 
-// The attention output and down projections with the residual stream as summand, and alone.
+// The attention output and down projections, with the residual add in the epilogue and without.
 void BenchGemms(Bench* bench) {
   bench->set_subject("GEMMs of a layer, and the head, tuned cuBLASLt");
   CudaGemm gemm(CurrentGpu(), /*autotune=*/true);
@@ -213,7 +213,7 @@ void BenchGemmPower(Bench* bench) {
   }
 }
 
-// A layer's GEMMs for few rows in one launch, beside cuBLASLt with the kernels between them.
+// A layer's GEMMs for few rows in one launch, compared with cuBLASLt and the kernels between.
 void BenchFusedLayer(Bench* bench) {
   if (!SupportsMegakernel()) {
     std::puts("This GPU does not support the fused layer kernel.");

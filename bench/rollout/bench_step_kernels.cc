@@ -1,5 +1,5 @@
-// The small kernels of a step in the shape of Qwen3-8B, and memory that is unmapped and mapped
-// again.
+// Measures the small kernels of a step at the shape of Qwen3-8B, and unmapping and mapping of
+// memory.
 
 #include <ATen/ops/empty.h>
 #include <c10/core/Device.h>
@@ -142,13 +142,13 @@ void BenchStepKernels(Bench* bench) {
 void BenchSampling(Bench* bench) {
   bench->set_subject("sampling of 151,936 logits");
   const at::Tensor flat = RandomNumbers({256, kVocab}, at::kFloat);
-  // As of a model that knows: a few tokens hold nearly all.
+  // As of a trained model: a few tokens have nearly all of the probability.
   const at::Tensor peaked = flat.mul(2.0);
   peaked.slice(1, 1000, 1020).add_(12.0);
   for (const int count : {1, 32, 256}) {
     for (const bool of_peaked : {true, false}) {
       const at::Tensor& logits = of_peaked ? peaked : flat;
-      // Two reads at 4.5 TB/s.
+      // The bound is two reads at 4.5 TB/s.
       const double bound = 2.0 * count * kVocab * sizeof(float) / 4.5e6;
       const auto time = [&](const char* metric, const SamplingRow& settings) {
         return Figure{metric, SamplingTime(logits, count, settings), "us", std::nullopt, bound};

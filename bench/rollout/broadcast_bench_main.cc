@@ -1,4 +1,4 @@
-// Seconds of an update of the engines' weights from rank 0 to all others, with random weights:
+// Measures the broadcast of random weights from rank 0 to the engines of the other ranks:
 //   mpirun -n 2 ./run broadcast_bench                                   one GPU a rank
 //   mpirun -n 3 bazel-bin/bench/rollout/broadcast_bench --device=cpu --shape=qwen3_0p6b --layers=2
 #include <ATen/ops/empty_like.h>
@@ -49,13 +49,13 @@ absl::StatusOr<ModelConfig> Shape() {
   return config;
 }
 
-// The least seconds in which `bytes` can travel.
+// Lower bound of the seconds that `bytes` take.
 double Bound(const Weights& weights, int64_t bytes) {
   if (weights.device().is_cuda()) {
     return static_cast<double>(bytes) / (absl::GetFlag(FLAGS_link_gb_s) * 1e9);
   }
   const at::Tensor copy = at::empty_like(weights.flat());
-  copy.copy_(weights.flat());  // the memory's first use
+  copy.copy_(weights.flat());  // first touch of the memory
   const absl::Time start = absl::Now();
   copy.copy_(weights.flat());
   return absl::ToDoubleSeconds(absl::Now() - start);
@@ -86,7 +86,7 @@ absl::Status Measure(Bench* bench, const Weights& weights, WeightBroadcast* broa
   const int64_t bytes = broadcast->times().bytes;
   const double gigabytes = static_cast<double>(bytes) / 1e9, bound = Bound(weights, bytes);
   bench->set_subject("weight broadcast");
-  // The fastest of the rounds; the bound is the link, on a CPU a copy in memory.
+  // Reports the fastest round. The bound is the link's speed, on a CPU that of a memory copy.
   const auto add = [&](const std::string& what, const std::vector<double>& seconds) {
     bench->Add(absl::StrFormat("%s of %.2f GB to %d ranks", what, gigabytes, ranks->size() - 1),
                {{"time", Fastest(seconds), "s", std::nullopt, bound, seconds},
@@ -122,7 +122,7 @@ absl::Status RunOnRanks(Bench* bench) {
   ASSIGN_OR_RETURN(const auto ranks, ProcessGroup::Join(kDeadline));
   if (!ranks->is_root()) bench->Mute();
   const absl::Status status = Run(bench, ranks.get());
-  // The other ranks cannot know of an error, which therefore ends the job.
+  // The other ranks would wait for ever, so an error ends the job.
   if (!status.ok() && ranks->size() > 1) std::exit(ExitCodeFor(status, ranks.get()));
   return status;
 }

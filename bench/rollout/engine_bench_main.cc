@@ -1,6 +1,6 @@
-// Generated tokens per second of the engine on a GPU at the shapes of real models, with random
-// weights and prompts, beside what the memory's bandwidth allows; and where the time of a step that
-// only decodes goes.
+// Measures generated tokens per second of the engine on a GPU at the shapes of real models, with
+// random weights and prompts, beside the bound of the memory's bandwidth, and splits the time of a
+// decode step by kernel.
 #include <ATen/Context.h>
 #include <c10/cuda/CUDAFunctions.h>
 
@@ -47,9 +47,9 @@ ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
 namespace tritonrl {
 namespace {
 
-// What a step reads at least: the weights, and the cache of its rows, once.
+// The bytes that a step must read: the weights and the KV cache of its rows, once each.
 struct StepBound {
-  double weight_bytes = 0, token_bytes = 0;  // of a step; of a token in the cache
+  double weight_bytes = 0, token_bytes = 0;  // per step; per cached token
   double gb_per_s = 0;
   double Milliseconds(int rows, double context) const {
     return (weight_bytes + rows * context * token_bytes) / gb_per_s / 1e6;
@@ -68,16 +68,16 @@ StepBound BoundOf(const ModelConfig& config, const EngineConfig& engine) {
           .gb_per_s = absl::GetFlag(FLAGS_gb_per_s)};
 }
 
-// `rows` sequences of `context` tokens that decode one more, and beside them `chunk` tokens (or
-// none) of a prompt of which context / 2 are in the cache.
+// Shape of a step: `rows` sequences of `context` tokens decode one token each, and `chunk` tokens
+// of a prompt are prefilled, whose first context / 2 tokens are cached.
 struct StepLoad {
   int rows = 0;
   int64_t context = 0, chunk = 0;
 };
 
-constexpr int32_t kPromptTokens = 1000;  // different ones
+constexpr int32_t kPromptTokens = 1000;  // number of different token ids in prompts
 
-// The same load step after step. Pages lie in the order of a permutation.
+// Repeats the same step. Page tables list the pages in a random permutation.
 class LoadSteps {
  public:
   LoadSteps(const StepLoad& load, int num_pages) : load_(load) {
@@ -119,17 +119,17 @@ class LoadSteps {
  private:
   const StepLoad load_;
   const int32_t first_token_ = 1;
-  std::vector<std::vector<int32_t>> pages_;  // of rows, and of the chunk
+  std::vector<std::vector<int32_t>> pages_;  // by row; the last one is the chunk's
   std::vector<int32_t> prompt_;
   SamplingSettings sampling_;
   int64_t number_ = 0;
 };
 
 struct StepTimes {
-  double seconds = 0, watts = 0, megahertz = 0;  // of one step; power and clock 0 if unknown
+  double seconds = 0, watts = 0, megahertz = 0;  // per step; power and clock are 0 if unknown
 };
 
-// `count` steps, two in flight at a time. power: null, or for `count` of a second and more.
+// Runs `count` steps, two in flight at a time. `power` may be null; it needs at least a second.
 absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner,
                                 GpuPower* power = nullptr) {
   StepTimes times;
@@ -146,8 +146,8 @@ absl::StatusOr<StepTimes> Steps(int count, LoadSteps* steps, ModelRunner* runner
   return times;
 }
 
-// Times such steps, and their kernels. `runner` has nothing else to do; nothing is measured if its
-// pages are too few for two rows.
+// Times the steps and their kernels. `runner` must be idle. Measures nothing if its pages do not
+// suffice for two rows.
 absl::Status ProfileSteps(Bench* bench, const StepLoad& wanted, const StepBound& bound,
                           ModelRunner* runner) {
   constexpr int kSteps = 8;
@@ -160,7 +160,7 @@ absl::Status ProfileSteps(Bench* bench, const StepLoad& wanted, const StepBound&
     return absl::OkStatus();
   }
   LoadSteps steps(load, runner->num_pages());
-  // For so long that the card comes to the clock that it can keep.
+  // Long enough for the GPU to reach its sustained clock.
   RETURN_IF_ERROR(Steps(4, &steps, runner).status());
   ASSIGN_OR_RETURN(const StepTimes first, Steps(4 * kSteps, &steps, runner));
   const int many = static_cast<int>(absl::GetFlag(FLAGS_step_seconds) / first.seconds) + 1;
@@ -185,7 +185,7 @@ absl::Status ProfileSteps(Bench* bench, const StepLoad& wanted, const StepBound&
 }
 
 constexpr absl::Duration kLookEach = absl::Seconds(5);
-constexpr absl::Duration kMaxPause = absl::Minutes(5);  // without a token
+constexpr absl::Duration kMaxPause = absl::Minutes(5);  // longest wait for a token
 
 struct Case {
   int requests = 0;
@@ -210,7 +210,7 @@ absl::StatusOr<std::vector<Case>> ParseCases(const std::string& text) {
   return cases;
 }
 
-// Seconds from the first request to the last sample.
+// Returns the seconds from the first request to the last sample.
 absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, uint64_t seed,
                                 Engine* engine) {
   Philox random(seed);
@@ -246,8 +246,8 @@ absl::StatusOr<double> Generate(const Case& c, int64_t output, int64_t vocab, ui
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-// `runner`: rank 0's own. A warm-up generates a little, which makes the measured run's graphs, and
-// times prompts alone.
+// `runner` is rank 0's. The warm-up generates a few tokens, which captures the CUDA graphs, and
+// times the prefill alone.
 absl::Status MeasureEngine(Bench* bench, const Case& c, const StepBound& bound, int64_t vocab,
                            const CudaRunner& runner, Engine* engine) {
   const int64_t prefill_steps = c.requests * c.prompt / runner.max_num_batched_tokens() + 1;
@@ -255,7 +255,7 @@ absl::Status MeasureEngine(Bench* bench, const Case& c, const StepBound& bound, 
   EngineStats before;
   const auto generate = [&](bool measured) -> absl::StatusOr<double> {
     if (!measured) {
-      // For so long that all of them decode side by side before the first ends.
+      // Long enough that all samples decode together before the first one ends.
       const int64_t output = std::min(c.output, prefill_steps + 8);
       RETURN_IF_ERROR(Generate(c, output, vocab, 1, engine).status());
       ASSIGN_OR_RETURN(prefill, Generate(c, 1, vocab, 2, engine));
@@ -294,7 +294,7 @@ absl::Status MeasureEngine(Bench* bench, const Case& c, const StepBound& bound, 
   return absl::OkStatus();
 }
 
-// Null on ranks but the first, once that has measured.
+// Returns null on all ranks but the first, after the first has measured.
 absl::StatusOr<std::unique_ptr<ModelRunner>> Spread(std::unique_ptr<CudaRunner> own,
                                                     RankChannels links, ProcessGroup* ranks) {
   if (ranks->size() == 1) return own;
@@ -338,8 +338,8 @@ absl::Status Run(Bench* bench, ProcessGroup* ranks) {
       absl::StrCat("generation, ", absl::GetFlag(FLAGS_shape), " shape, ranks: ", ranks->size()));
   for (const Case& c : cases) {
     RETURN_IF_ERROR(MeasureEngine(bench, c, bound, config.vocab_size, *own, &engine));
-    // By the engine's runner while the engine has nothing to do, so that pages hold what layers
-    // wrote: numbers that are all alike take less power, and the card keeps a higher clock.
+    // Uses the engine's runner while the engine is idle, because its pages hold keys and values of
+    // real steps: constant data takes less power, and the GPU would keep a higher clock.
     if (!absl::GetFlag(FLAGS_profile)) continue;
     StepLoad load = {.rows = c.requests, .context = c.prompt + c.output / 2};
     RETURN_IF_ERROR(ProfileSteps(bench, load, bound, kept));

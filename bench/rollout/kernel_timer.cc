@@ -36,7 +36,8 @@ double TimeOf(cudaStream_t stream, const std::function<void()>& work) {
   return 1000.0 * milliseconds;
 }
 
-// Calls with i from 0 to rotations - 1 in turn as a graph of about 10 ms, which has run once.
+// A CUDA graph of about 10 ms that calls launch(i) for i = 0 to rotations - 1 in turn; it has run
+// once.
 class Calls {
  public:
   Calls(int rotations, const std::function<void(int)>& launch)
@@ -46,7 +47,7 @@ class Calls {
     const auto all = [&] {
       for (int i = 0; i < rotations; ++i) launch(i);
     };
-    all();  // loads kernels, tries products
+    all();  // loads kernels and autotunes GEMMs
     const double once = TimeOf(stream_.stream(), all) / rotations;
     const int wanted = static_cast<int>(std::min<double>(kMaxCalls, kGraphMicroseconds / once));
     calls_ = std::max(1, wanted / rotations) * rotations;
@@ -62,7 +63,8 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // Launches the graph `times` times and runs `meanwhile` beside it. Returns microseconds a call.
+  // Launches the graph `times` times and calls `meanwhile` while it runs. Returns microseconds per
+  // call.
   double Run(int times, const std::function<void()>& meanwhile = {}) const {
     const double time = TimeOf(stream_.stream(), [&] {
       for (int i = 0; i < times; ++i) Check(cudaGraphLaunch(replay_, stream_.stream()));
@@ -74,7 +76,7 @@ class Calls {
 
  private:
   const c10::cuda::CUDAStream stream_;
-  int calls_ = 0;  // of a graph
+  int calls_ = 0;  // per graph
   cudaGraphExec_t replay_ = nullptr;
 };
 

@@ -1,7 +1,6 @@
-// Generation for reinforcement learning: groups of samples whose lengths are log-normal, and an
-// update of the weights after each step. Tokens a second and the share of idle batch slots,
-// strictly on-policy and with the next step begun ahead (sampling.async_rollout in
-// trainer/config/config.proto).
+// Measures generation for reinforcement learning: groups of samples with log-normal lengths and a
+// weight update after each step. Reports tokens per second and the share of idle batch slots,
+// strictly on-policy and with sampling.async_rollout (trainer/config/config.proto).
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -52,11 +51,11 @@ namespace tritonrl {
 namespace {
 
 constexpr int32_t kStopId = 0;
-constexpr int kDraftRows = 256;  // with draft tokens, of a step
+constexpr int kDraftRows = 256;  // rows of a step that may have draft tokens
 
 struct Mode {
   const char *flag, *name;
-  std::optional<Engine::KvPolicy> ahead;  // of async rollout; none: strictly on-policy
+  std::optional<Engine::KvPolicy> ahead;  // async rollout; nullopt: strictly on-policy
 };
 constexpr Mode kModes[] = {{"strict", "strict", std::nullopt},
                            {"invalidate", "ahead, cache recomputed", Engine::KvPolicy::kInvalidate},
@@ -88,7 +87,7 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadBenchWeights(const std::string& fla
   return LoadWeights(folder, device, device.is_cuda() ? at::kBFloat16 : at::kFloat);
 }
 
-// Of all steps' groups; nothing of it changes, so that the engine's thread may read it too.
+// The groups of all steps. Immutable, so that the engine's thread may read it too.
 class Prompts {
  public:
   explicit Prompts(int64_t vocab) : groups_(absl::GetFlag(FLAGS_samples) / GroupSize()) {
@@ -122,15 +121,15 @@ class Prompts {
   }
 
  private:
-  const int groups_;  // of a step
+  const int groups_;  // per step
   std::vector<std::vector<int32_t>> prompts_;
   absl::flat_hash_map<uint64_t, size_t> of_stream_;
 };
 
-// Steps of one mode, on an engine that has nothing else to do.
+// Runs the steps of one mode on an otherwise idle engine.
 class Load {
  public:
-  // first_version: of the weights now.
+  // first_version: version of the current weights.
   Load(Mode mode, const Prompts& prompts, uint64_t first_version, Engine* engine)
       : mode_(mode), prompts_(prompts), first_version_(first_version), engine_(engine) {}
 
@@ -138,7 +137,8 @@ class Load {
     const EngineStats before = engine_->Stats();
     const absl::Time start = absl::Now();
     const int steps = absl::GetFlag(FLAGS_steps);
-    std::vector<double> first, half, last;  // seconds of a step until samples are out
+    std::vector<double> first, half,
+        last;  // seconds of a step until its first, half of its, and its last samples end
     left_.assign(steps, absl::GetFlag(FLAGS_samples));
     RETURN_IF_ERROR(Submit(0));
     for (int step = 0; step < steps; ++step) {
@@ -210,7 +210,7 @@ class Load {
     return absl::OkStatus();
   }
 
-  // The weights stay as they are: what counts is what an update costs the engine.
+  // The weights do not change, because only the engine's cost of an update is measured.
   absl::Status Update(uint64_t version) {
     RETURN_IF_ERROR(mode_.ahead ? engine_->PauseForWeightUpdate(*mode_.ahead)
                                 : engine_->BeginWeightUpdate());
@@ -222,7 +222,7 @@ class Load {
   const Prompts& prompts_;
   const uint64_t first_version_;
   Engine* const engine_;
-  std::vector<int> left_;  // samples of each step
+  std::vector<int> left_;  // unfinished samples of each step
   int64_t tokens_ = 0, stale_ = 0, longest_ = 0;
 };
 
@@ -244,7 +244,7 @@ absl::Status Run(Bench* bench) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Weights> weights, LoadBenchWeights(bench->device()));
   ASSIGN_OR_RETURN(EngineConfig config, EngineConfigFromFlags());
   if (config.max_num_seqs() == 0) {
-    // All samples of a step, and with draft tokens up to kDraftRows.
+    // All samples of a step fit; rows with draft tokens are at most kDraftRows.
     config.set_max_num_seqs(
         std::max(samples, std::min(kDraftRows, samples * (1 + config.num_speculative_tokens()))));
   }
@@ -262,7 +262,7 @@ absl::Status Run(Bench* bench) {
       .prompt = [&prompts](uint64_t stream) { return std::span(prompts.OfStream(stream)); }};
   BatchedEngine engine(std::make_unique<ScriptedRunner>(std::move(runner), script), config);
   uint64_t version = 0;
-  // A warm-up runs the first case alone, and strictly on-policy: a GPU makes its graphs.
+  // The warm-up runs only the first case, strictly on-policy, to capture the CUDA graphs.
   std::vector<std::vector<Figure>> figures(modes.size());
   std::vector<BenchCase> cases;
   for (size_t i = 0; i < modes.size(); ++i) {
@@ -277,7 +277,7 @@ absl::Status Run(Bench* bench) {
   ASSIGN_OR_RETURN(const auto rates, bench->Measure(cases));
   bench->set_subject("asynchronous rollout");
   for (size_t i = 0; i < modes.size(); ++i) {
-    // The rate is the mean of the rounds, all other figures are those of the last one.
+    // The rate is the mean over the rounds; all other figures are those of the last round.
     figures[i].front().value = Mean(rates[i]);
     figures[i].front().rounds = rates[i];
     bench->Add(absl::StrCat(samples, " samples a step in groups of ", group, ", ",

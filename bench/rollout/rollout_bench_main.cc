@@ -1,5 +1,5 @@
-// Generated tokens per second of the engine and of `transformers` generate, with the same weights,
-// prompts and lengths, one after the other on the same machine.
+// Measures generated tokens per second of the engine and of `transformers` generate, with the same
+// weights, prompts and lengths, one after the other on the same machine.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -55,7 +55,7 @@ absl::StatusOr<Setup> Prepare(at::Device device) {
   return setup;
 }
 
-// Seconds for all samples.
+// Returns the seconds for all samples.
 absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine) {
   const absl::Time start = absl::Now();
   for (size_t group = 0; group < setup.prompts.size(); ++group) {
@@ -73,7 +73,7 @@ absl::StatusOr<double> RunEngine(const Setup& setup, int tokens, Engine* engine)
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-// Seconds of each round; the warm-up generates 8 tokens a sample.
+// Returns the seconds of each round. The warm-up generates 8 tokens per sample.
 absl::StatusOr<std::vector<double>> MeasureEngine(Bench* bench, const Setup& setup) {
   ASSIGN_OR_RETURN(const EngineConfig config, EngineConfigFromFlags());
   const EngineContext context = {

@@ -1,5 +1,5 @@
-// What the scheduler makes of a load that the cache does not hold at once, modelled: steps are the
-// real Scheduler's, their times a formula's (scheduler_simulator.h). No GPU and no model.
+// Models the schedule of a load that exceeds the KV cache: the real Scheduler makes the steps, a
+// formula gives their times (scheduler_simulator.h). Uses no GPU and no model.
 #include <string>
 
 #include "absl/flags/flag.h"

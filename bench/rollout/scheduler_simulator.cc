@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kInFlight = 2;
 
-// The engine's side: launches what the scheduler makes, and ends samples by their lengths.
+// Plays the engine: launches the scheduler's steps and ends samples at their lengths.
 class ModelledEngine {
  public:
   ModelledEngine(const Scheduler::Options& options, const ScheduleLoad& load,
@@ -165,7 +165,7 @@ double IdealSeconds(const Scheduler::Options& options, const ScheduleLoad& load,
                           .chunk_tokens = std::llround(prompts * prompt / steps),
                           .pairs = prompts * prompt * (prompt + 1) / 2 / steps};
   StepCostModel replayed = cost;
-  replayed.prefill_step_ms = 0;  // few large chunks would have it seldom
+  replayed.prefill_step_ms = 0;  // an ideal schedule needs few chunks
   return steps * replayed.StepMs(mean) / 1000;
 }
 

@@ -1,5 +1,5 @@
-// Scheduler simulator: the real Scheduler makes every step, a cost model gives its time on a GPU.
-// No model runs; all figures are estimates.
+// Scheduler simulator: the real Scheduler makes every step, a cost model estimates its time on a
+// GPU. No model runs; all figures are modelled.
 #ifndef TRITONRL_BENCH_ROLLOUT_SCHEDULER_SIMULATOR_H_
 #define TRITONRL_BENCH_ROLLOUT_SCHEDULER_SIMULATOR_H_
 
@@ -11,30 +11,31 @@
 
 namespace tritonrl {
 
-// Sizes of a step, as far as its time depends on them.
+// The sizes of a step that its time depends on.
 struct StepShape {
   int64_t rows = 0;          // sequences that decode
-  int64_t context = 0;       // tokens that these read from the cache
-  int64_t chunk_tokens = 0;  // of prompts, and of samples that are recomputed
-  double pairs = 0;          // of a chunk's token and one that it reads
+  int64_t context = 0;       // cached tokens that they read
+  int64_t chunk_tokens = 0;  // prefilled tokens of prompts and of recomputed samples
+  double pairs = 0;          // (query, key) pairs of the prefilled tokens
 };
 
-// Of one pass through the model; all that has to wait for another is added up. The defaults are
-// for Qwen3-8B in bf16 on one H200.
+// Cost of one forward pass; costs that cannot overlap are added. The defaults are for Qwen3-8B in
+// bf16 on one H200.
 struct StepCostModel {
-  // Products by rows: they read all weights once. Between two entries on the line through them.
+  // GEMM time by rows (all weights are read once), interpolated linearly between entries.
   std::vector<std::pair<int64_t, double>> gemm_ms = {{1, 3.9}, {32, 4.4}, {128, 4.6}, {256, 6.0}};
-  double token_flop = 16.4e9;  // of products
+  double token_flop = 16.4e9;  // GEMM FLOP per token
   double gemm_tflops = 700;
-  double token_bytes = 147456;  // of the cache
+  double token_bytes = 147456;  // KV cache bytes per token
   double attention_tb_per_s = 4.3;
-  double pair_flop = 4.0 * 32 * 128 * 36;  // of a chunk's attention
+  double pair_flop = 4.0 * 32 * 128 * 36;  // attention FLOP per pair
   double prefill_tflops = 550;
-  double row_ms = 0.0025;  // draws and the like
+  double row_ms = 0.0025;  // sampling and other work per row
   double fixed_ms = 0.3;
-  double prefill_step_ms = 0;  // of a step with chunks: it is no replay of a graph
+  double prefill_step_ms = 0;  // extra cost of a step with prefill, which replays no CUDA graph
 
-  // GEMM time of a step of `rows` rows: reading the weights, or the arithmetic if that is longer.
+  // GEMM time of a step of `rows` rows: the time to read the weights or the arithmetic, whichever
+  // is longer.
   double GemmMs(int64_t rows) const;
   double StepMs(const StepShape& shape) const;
 };
@@ -46,18 +47,18 @@ struct ScheduleLoad {
   int64_t prompt = 0;
   int64_t max_tokens = 0;
   int group = 1;
-  std::vector<int64_t> lengths;  // of the samples, the first group's first
+  std::vector<int64_t> lengths;  // by sample, group by group
 };
 
 struct ScheduleReport {
   double seconds = 0;
   double tokens_per_s = 0;  // generated
   int64_t steps = 0;
-  double rows = 0;             // samples that decode in a step, on average
-  double prefill_share = 0;    // of the time: what steps take longer for prompts,
-  double recompute_share = 0;  // and for recomputed tokens
-  double occupancy = 0;        // pages in use, on average over time
-  double idle_share = 0;       // of the places, over time
+  double rows = 0;             // mean number of decoding samples in a step
+  double prefill_share = 0;    // share of the time that prompts add to steps
+  double recompute_share = 0;  // share of the time that recomputed tokens add to steps
+  double occupancy = 0;        // share of pages in use, mean over time
+  double idle_share = 0;       // share of idle batch slots, mean over time
   Scheduler::Stats stats;
 };
 
@@ -65,9 +66,8 @@ struct ScheduleReport {
 ScheduleReport SimulateSchedule(const Scheduler::Options& options, const ScheduleLoad& load,
                                 const StepCostModel& cost);
 
-// Seconds in which the load could be done at best, by an order that need not exist: nothing is
-// recomputed, the cache (or max_num_seqs) is always full, and prompts are spread over all
-// steps.
+// Lower bound of the load's seconds, which no schedule may reach: nothing is recomputed, the cache
+// (or max_num_seqs) is always full, and prompts are spread evenly over all steps.
 double IdealSeconds(const Scheduler::Options& options, const ScheduleLoad& load,
                     const StepCostModel& cost);
 

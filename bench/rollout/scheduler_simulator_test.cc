@@ -7,7 +7,7 @@
 namespace tritonrl {
 namespace {
 
-// A step takes as many milliseconds as it has tokens, whatever they read.
+// A step takes one millisecond per token.
 StepCostModel OnePerToken() {
   return {.gemm_ms = {},
           .token_flop = 1e9,
@@ -31,7 +31,7 @@ TEST(StepCostModel, PartsOfAStepAddUp) {
   // Attention of one token a sample reads all of the cache.
   const double decoding = cost.StepMs({.rows = 128, .context = 786432});
   EXPECT_NEAR(decoding, 4.6 + 786432 * 147456.0 / 4.3e12 * 1e3 + 128 * 0.0025 + 0.3, 1e-9);
-  // 128 tokens of a prompt more are no more than the products of 256 rows, and their attention.
+  // 128 more prompt tokens cost as much as the GEMMs of 256 rows, plus their attention.
   const double mixed =
       cost.StepMs({.rows = 128, .context = 786432, .chunk_tokens = 128, .pairs = 128 * 1000});
   EXPECT_EQ(StepCostModel{.prefill_step_ms = 5}.StepMs({.rows = 128, .context = 786432}), decoding);
@@ -67,7 +67,7 @@ TEST(SimulateSchedule, CountsEveryStep) {
   EXPECT_DOUBLE_EQ(report.prefill_share, 10.0 / 12);
   EXPECT_DOUBLE_EQ(report.idle_share, 0.75);
   EXPECT_DOUBLE_EQ(report.rows, 0.5);
-  // A stop token that comes early has a step launched ahead of it.
+  // At an early stop token the next step is already in flight.
   load.max_tokens = 9;
   EXPECT_EQ(SimulateSchedule(options, load, OnePerToken()).steps, 5);
 }
@@ -83,7 +83,7 @@ TEST(SimulateSchedule, LittleMemoryCostsTime) {
   EXPECT_EQ(ample.stats.recomputed_tokens, 0);
   EXPECT_EQ(ample.recompute_share, 0);
   EXPECT_GT(little.stats.preemptions, 0);
-  // By a cost of one a token, exactly the recomputed tokens.
+  // With a cost of one per token, the share is exactly that of the recomputed tokens.
   EXPECT_NEAR(little.recompute_share * little.seconds * 1000,
               static_cast<double>(little.stats.recomputed_tokens), 1e-6);
   EXPECT_GT(little.occupancy, ample.occupancy);

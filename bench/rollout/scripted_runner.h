@@ -1,6 +1,5 @@
-// Samples as reinforcement learning makes them, for benches: log-normal lengths, and a model runner
-// that replaces drawn tokens by a script, as random weights give neither stop tokens nor
-// repetitions.
+// Realistic samples for benches with random weights, which draw neither stop tokens nor
+// repetitions: log-normal lengths, and a model runner that replaces drawn tokens by a script.
 #ifndef TRITONRL_BENCH_ROLLOUT_SCRIPTED_RUNNER_H_
 #define TRITONRL_BENCH_ROLLOUT_SCRIPTED_RUNNER_H_
 
@@ -22,27 +21,28 @@
 
 namespace tritonrl {
 
-// Tokens, from 1 to `longest`: log-normal with this median, and `sigma` as the standard deviation
-// of the logarithm. Takes one normal number.
+// Draws a length in [1, longest] from a log-normal distribution; `sigma` is the standard deviation
+// of the logarithm. Takes one normal number from `random`.
 inline int64_t LogNormalLength(double median, double sigma, int64_t longest, Philox* random) {
   return std::clamp<int64_t>(std::llround(median * std::exp(sigma * random->Normal())), 1, longest);
 }
 
-// Of samples by the stream that they draw from (StepDraw). Called on the engine's thread.
+// The script of samples, which are identified by the stream that they draw from (StepDraw). Called
+// on the engine's thread.
 struct TextScript {
   int32_t stop_id = 0;
-  // Tokens of a sample, its last one included, which becomes stop_id; any other stop_id becomes
-  // another token.
+  // Number of tokens of a sample. Its last token becomes stop_id; a stop_id drawn earlier is
+  // replaced.
   std::function<int64_t(uint64_t stream)> length;
-  // Samples repeat their prompts, as kernels do: each stretch of repeat_length tokens is with this
-  // probability a copy of one of the prompt's, of equal chances where it begins.
+  // Samples repeat parts of their prompts, as generated kernels do: with this probability a run of
+  // repeat_length tokens is a copy of the prompt from a uniformly drawn position.
   double repeat_share = 0;
   int64_t repeat_length = 32;
-  // The sample's prompt; only if it is repeated.
+  // Returns the sample's prompt; called only if repeat_share > 0.
   std::function<std::span<const int32_t>(uint64_t stream)> prompt;
 
-  // What the sample says at a position, where the model has drawn `drawn`. It depends on nothing
-  // else, so that a draft token holds or does not whatever was drafted before.
+  // Returns the sample's token at a position where the model drew `drawn`. It depends on nothing
+  // else, so the acceptance of a draft token does not depend on earlier draft tokens.
   int32_t Token(uint64_t stream, int64_t position, int32_t drawn) const {
     if (position + 1 >= length(stream)) return stop_id;
     int32_t token = drawn;
@@ -59,9 +59,9 @@ struct TextScript {
   }
 };
 
-// Runs all steps by `runner`, and changes the tokens that come out. What the cache has of them, and
-// what a slot remembers for a step that is launched before they are known, stays the model's: that
-// changes logits, which mean nothing where weights are random, and not what a step costs.
+// Runs all steps by `runner` and replaces the tokens that it returns. The KV cache and the slots
+// keep the model's own tokens: that changes only the logits, which are meaningless with random
+// weights, and not the cost of a step.
 class ScriptedRunner : public ForwardingRunner {
  public:
   ScriptedRunner(std::unique_ptr<ModelRunner> runner, TextScript script)

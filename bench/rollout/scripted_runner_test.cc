@@ -19,7 +19,7 @@ constexpr int64_t kRepeat = 12;
 GenerateRequest TheRequest() {
   GenerateRequest request = Request(1, kSamples, 90);
   request.prompt.clear();
-  // No token twice, so that a place is known by its token.
+  // All tokens differ, so that a token identifies its position.
   for (int32_t token = 8; token < 38; ++token) request.prompt.push_back(token);
   request.prompt.resize(10);
   return request;
@@ -98,8 +98,8 @@ TEST(PlannedText, AsManyAreCopiesAsThePlanSays) {
   EXPECT_NEAR(static_cast<double>(copies) / (50 * 800), 0.3, 0.02);
 }
 
-// All tokens follow from the script, so draft tokens must change none of them, and hold where the
-// prompt goes on.
+// The script determines all tokens, so draft tokens must change none of them; they are accepted
+// where the prompt continues.
 TEST(PlannedText, DraftTokensHoldInCopies) {
   const Outcome plain = Generate(1, 0, 1000);
   for (const int pages : {1000, 50}) {

@@ -1,5 +1,5 @@
-// Trains one model from one set of random weights on the same batches by this learner, in several
-// types, and by PyTorch, and prints the losses side by side.
+// Trains one model from the same random weights on the same batches with this learner, in several
+// float types, and with PyTorch, and prints the losses side by side.
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -103,8 +103,8 @@ absl::StatusOr<std::vector<SftBatch>> MakeCurveBatches(const std::string& folder
   return batches;
 }
 
-// A line of JSON for each step: its learning rate, and its sequences with their tokens and the
-// place of the first token that predicts one of the response.
+// Writes one line of JSON per step: the learning rate, and the sequences with their tokens and the
+// index of the first token that predicts a response token.
 absl::Status WriteCurveBatches(const std::vector<SftBatch>& batches, const OptimizerConfig& config,
                                const std::string& path) {
   const int64_t steps = static_cast<int64_t>(batches.size());
@@ -182,7 +182,7 @@ double MeanDifference(const Curve& a, const Curve& b, size_t first) {
   return sum / static_cast<double>(a.losses.size() - first);
 }
 
-// The losses at some steps, and differences to the last curve.
+// Adds the losses at some steps and the differences to the last curve.
 void AddCurves(Bench* bench, const std::vector<Curve>& curves) {
   bench->set_subject(absl::StrCat("loss curves, ", absl::GetFlag(FLAGS_shape), " shape"));
   const Curve& last = curves.back();

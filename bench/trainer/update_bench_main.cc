@@ -1,5 +1,5 @@
-// Tokens per second of whole optimizer steps at the shapes of real models, with random weights, on
-// one process or on the ranks of an MPI job (one GPU each), and where the time goes.
+// Measures tokens per second of whole optimizer steps at the shapes of real models, with random
+// weights, in one process or on the ranks of an MPI job (one GPU each), and splits the time.
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -44,8 +44,8 @@ namespace {
 
 constexpr absl::Duration kPeerTime = absl::Minutes(20);
 
-// The fastest line of the peer, which the first rank runs, with processes of its own. A peer that
-// fails, for example for want of memory, is reported and does not stop this bench.
+// Returns the fastest line of the peer, which the first rank runs in its own processes. A peer that
+// fails, for example out of memory, is reported and does not stop this bench.
 absl::StatusOr<nlohmann::json> MeasurePeer(Bench* bench, ProcessGroup* ranks) {
   nlohmann::json fastest;
   if (ranks->is_root()) {
@@ -63,7 +63,7 @@ absl::StatusOr<nlohmann::json> MeasurePeer(Bench* bench, ProcessGroup* ranks) {
   return fastest;
 }
 
-// Micro-batches of random tokens, from number `rank` on.
+// Makes micro-batches of random tokens, numbered from `rank`.
 SftBatch MakeBatch(const ModelConfig& config, const std::vector<std::vector<int64_t>>& lengths,
                    int rank) {
   SftBatch batch;
@@ -80,7 +80,7 @@ SftBatch MakeBatch(const ModelConfig& config, const std::vector<std::vector<int6
   return batch;
 }
 
-// Chooses what is recomputed, for the largest micro-batch; printed.
+// Chooses and prints the activations that the largest micro-batch recomputes.
 absl::Status Plan(const std::vector<std::vector<int64_t>>& lengths, const Policy& policy,
                   ProcessGroup* ranks) {
   RecomputePlanRequest request{.memory_gib = absl::GetFlag(FLAGS_memory_gib),
@@ -100,8 +100,8 @@ void Synchronize(at::Device device) {
   if (device.is_cuda()) c10::cuda::device_synchronize();
 }
 
-// GiB of tensors at the most, of the rank that has most; 0 on a CPU. `others`: bytes of those that
-// torch's allocator does not know.
+// Returns the peak GiB of tensors over all ranks; 0 on a CPU. `others` is the number of bytes that
+// torch's allocator does not count.
 absl::StatusOr<double> PeakGib(at::Device device, int64_t others, ProcessGroup* ranks) {
   double peak = 0;
   if (device.is_cuda()) {
@@ -196,7 +196,7 @@ absl::Status RunOnRanks(Bench* bench) {
   ASSIGN_OR_RETURN(const auto ranks, ProcessGroup::Join(kPeerTime));
   if (!ranks->is_root()) bench->Mute();
   const absl::Status status = Run(bench, ranks.get());
-  // The other ranks cannot know of an error, which therefore ends the job.
+  // The other ranks would wait for ever, so an error ends the job.
   if (!status.ok() && ranks->size() > 1) std::exit(ExitCodeFor(status, ranks.get()));
   return status;
 }

@@ -1,5 +1,5 @@
-// The bench of whole steps and its peer on the CPU, with a small model and two ranks: that both run
-// and say what they did. Their figures mean nothing there.
+// Checks that update_bench and its peer run and report on the CPU, with a small model and two
+// ranks. Their figures are meaningless there.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ class UpdateBenchTest : public testing::Test {
   }
   void TearDown() override { RemoveTree(folder_).IgnoreError(); }
 
-  // What a command prints.
+  // Runs a command and returns its output.
   static std::string Output(const std::vector<std::string>& argv,
                             const RunCommandOptions& options) {
     const auto result = RunCommand(argv, options);
@@ -54,7 +54,7 @@ class UpdateBenchTest : public testing::Test {
     Output(MpirunCommand(2, argv), options);
     std::map<std::string, double> figures;
     for (const auto line : absl::StrSplit(ReadFile(csv).value_or(""), '\n')) {
-      // Subject and setting have commas of their own and stand in quotes.
+      // Subject and setting contain commas and are quoted.
       const std::vector<std::string> quoted = absl::StrSplit(line, '"');
       if (quoted.size() < 5) continue;
       const std::vector<std::string> cells = absl::StrSplit(quoted[4], ',');

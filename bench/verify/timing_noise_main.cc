@@ -1,5 +1,4 @@
-// The speedup of one pair of programs, measured over and over on a GPU, and how far the
-// measurements differ.
+// Measures the speedup of one pair of programs repeatedly on a GPU and reports the spread.
 #include <cmath>
 #include <cstdio>
 #include <string>

@@ -1,7 +1,6 @@
-// Verdicts per second of the verifier with a warm pool, with and without copies of candidates, in
-// the paper's mode and in robust mode, beside a fresh `python naive_check.py` for each candidate,
-// all in one run; tasks that preflight checks per second; and candidates linted per second on one
-// core.
+// Measures, in one run: verdicts per second of a warm pool, with and without copies of candidates,
+// in paper mode and in robust mode, beside a fresh `python naive_check.py` per candidate; preflight
+// tasks per second; and linted candidates per second of one core.
 #include <time.h>
 
 #include <future>
@@ -53,7 +52,7 @@ std::vector<Pair> MakePairs(int count) {
   return pairs;
 }
 
-// CPU seconds of this thread: the figure is one core's, whatever else the machine does.
+// Uses this thread's CPU time, so that other load does not disturb the figure of one core.
 double CpuSeconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -61,7 +60,7 @@ double CpuSeconds() {
 }
 
 void BenchLint(Bench* bench, const std::vector<Pair>& pairs) {
-  for (const Pair& pair : pairs) Lint(pair.candidate);  // page in
+  for (const Pair& pair : pairs) Lint(pair.candidate);  // warm-up
   const double start = CpuSeconds();
   double linted = 0, accepted = 0;
   while (CpuSeconds() < start + 1.0) {
@@ -78,7 +77,7 @@ struct PoolRun {
   std::vector<Figure> figures;  // the rate first
 };
 
-// The rate of the warm pool; with `copies` most verdicts repeat earlier ones.
+// The rate of the warm pool. With `copies`, most verdicts come from the cache.
 PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int workers,
                   DeviceBackend* backend) {
   VerifierOptions options;
@@ -86,7 +85,7 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
-  options.gpu_profile = false;  // takes seconds of each process; training does without
+  options.gpu_profile = false;  // takes seconds per process; off in training too
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();
@@ -123,7 +122,7 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int
   return {setting, figures};
 }
 
-// Different tasks of the corpus, each with all its probes.
+// Preflight of different tasks of the corpus, with all their probes.
 void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, ExecMode mode, int count,
                     int workers, DeviceBackend* backend) {
   std::vector<Task> tasks;
