@@ -1,5 +1,5 @@
-// Tells ThreadSanitizer what Abseil's mutexes and notifications order: Debian's library, a shared
-// object, is not instrumented. Each function here stands before the library's own and calls it.
+// Reports the ordering of Abseil's mutexes and notifications to ThreadSanitizer, because Debian's
+// shared library is not instrumented. Each function here overrides the library's own and calls it.
 
 #include <dlfcn.h>
 

@@ -137,8 +137,8 @@ class Load {
     const EngineStats before = engine_->Stats();
     const absl::Time start = absl::Now();
     const int steps = absl::GetFlag(FLAGS_steps);
-    std::vector<double> first, half,
-        last;  // seconds of a step until its first, half of its, and its last samples end
+    // Seconds of a step until its first sample, half of its samples, and its last sample end.
+    std::vector<double> first, half, last;
     left_.assign(steps, absl::GetFlag(FLAGS_samples));
     RETURN_IF_ERROR(Submit(0));
     for (int step = 0; step < steps; ++step) {
