@@ -206,7 +206,10 @@ std::unique_ptr<ReferenceProcess> ReferenceProcessPool::Take(absl::Time deadline
   };
   (void)mutex_.AwaitWithDeadline(absl::Condition(&ready),
                                  std::min(deadline, absl::Now() + max_wait_));
-  if (idle_.empty()) return nullptr;
+  if (idle_.empty()) {
+    ++processes_;
+    return nullptr;
+  }
   std::unique_ptr<ReferenceProcess> process = std::move(idle_.back());
   idle_.pop_back();
   return process;
@@ -243,25 +246,23 @@ JobReport ReferenceProcessPool::Make(const std::string& job_json, const ExecLimi
   std::unique_ptr<ReferenceProcess> process = Take(deadline);
   if (process != nullptr) {
     report = process->Make(job_json, limits, deadline);
-    if (!process->serving()) End(std::move(process));
+    if (!process->serving()) process = nullptr;  // the count goes on to the new one
   }
   if (process == nullptr && absl::Now() < deadline) {
     absl::StatusOr<std::unique_ptr<ReferenceProcess>> fresh = ReferenceProcess::Create(pool_);
-    if (!fresh.ok()) {
+    if (fresh.ok()) {
+      process = *std::move(fresh);
+      report = process->Make(job_json, limits, deadline);
+      if (!process->serving()) process = nullptr;
+    } else {
       report.detail = Message(fresh.status());
-      return report;
     }
-    process = *std::move(fresh);
-    {
-      absl::MutexLock lock(&mutex_);
-      ++processes_;
-    }
-    report = process->Make(job_json, limits, deadline);
-    if (!process->serving()) End(std::move(process));
   }
-  if (process != nullptr) {
-    *session = std::make_shared<ReferenceSession>(shared_from_this(), std::move(process));
+  if (process == nullptr) {
+    CountEnded();
+    return report;
   }
+  *session = std::make_shared<ReferenceSession>(shared_from_this(), std::move(process));
   return report;
 }
 

@@ -137,7 +137,8 @@ class ReferenceProcessPool : public std::enable_shared_from_this<ReferenceProces
 
  private:
   friend class ReferenceSession;
-  // Returns an idle process, or null if the caller must start a new one.
+  // Returns an idle process, or null if the caller must start a new one, which already counts so
+  // that concurrent callers do not start too many.
   std::unique_ptr<ReferenceProcess> Take(absl::Time deadline);
   void GiveBack(std::unique_ptr<ReferenceProcess> process);
   // Notes that a process has ended and its worker is free.
@@ -148,7 +149,7 @@ class ReferenceProcessPool : public std::enable_shared_from_this<ReferenceProces
   const absl::Duration max_wait_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<ReferenceProcess>> idle_ ABSL_GUARDED_BY(mutex_);
-  int processes_ ABSL_GUARDED_BY(mutex_) = 0;  // idle processes and those of sessions
+  int processes_ ABSL_GUARDED_BY(mutex_) = 0;  // idle, starting, and those of sessions
 };
 
 }  // namespace tritonrl

@@ -7,12 +7,15 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/testing/fake_clock.h"
 #include "exec/reference/reference_cache.h"
@@ -62,7 +65,7 @@ class ReferenceProcessTest : public testing::Test {
   static inline std::shared_ptr<ReferenceProcessPool> reference_processes_;
 };
 
-TEST_F(ReferenceProcessTest, OpensWindowsAndAnswersUntilItIsGone) {
+TEST_F(ReferenceProcessTest, OpensSharedBuffersAndAnswersUntilItEnds) {
   auto reference_result = Run("pass");
   ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   EXPECT_EQ(reference_result->shared_buffers.in_bytes, 4096u);
@@ -206,6 +209,31 @@ TEST_F(ReferenceProcessTest, AProcessGoesOnToTheNextTask) {
   EXPECT_EQ(picky->run.device_name(), "1");
 }
 
+TEST_F(ReferenceProcessTest, ConcurrentTasksLeaveAWorkerFree) {
+  WorkerPoolOptions options = FakePoolOptions(3);
+  options.sandbox = SandboxKind::kNone;  // so that process ids are distinct
+  auto pool = WorkerPool::Start(options);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const auto processes = std::make_shared<ReferenceProcessPool>(pool->get());
+  absl::Mutex mutex;
+  std::set<std::string> pids;
+  absl::Notification begin;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      begin.WaitForNotification();
+      const auto result =
+          Run("import os; result['device_name'] = str(os.getpid())", 10, processes, pool->get());
+      EXPECT_TRUE(result->ok()) << result->run.outcome().message();
+      absl::MutexLock lock(&mutex);
+      pids.insert(result->run.device_name());
+    });
+  }
+  begin.Notify();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_LE(pids.size(), 2u);
+}
+
 TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
   ReferenceCache cache(1 << 20, 2);
   bool cached = false;
@@ -223,7 +251,7 @@ TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
 }
 
-TEST_F(ReferenceProcessTest, ItsTurnIsNotTakenFromItsPatience) {
+TEST_F(ReferenceProcessTest, TimeInTheQueueDoesNotCountAsAnswerTime) {
   WorkerPoolOptions options = FakePoolOptions(2);
   options.sandbox = SandboxKind::kNone;
   auto pool = WorkerPool::Start(options);
