@@ -284,7 +284,9 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   const int64_t forks_before = cgroup_.RefusedForks();
   const absl::Time start = absl::Now();
   const std::string request = JobFrame(id, job_json, LimitsJson(limits, config_), fds);
-  if (absl::Status sent = Send(request, start + absl::Seconds(30), fds); !sent.ok()) {
+  const absl::Time begin_limit = std::min(start + 2 * config_.kill_grace, deadline);
+  if (absl::Status sent = Send(request, begin_limit, fds); !sent.ok()) {
+    if (absl::IsDeadlineExceeded(sent) && absl::Now() >= deadline) report.end = JobEnd::kDeadline;
     report.detail = std::string(sent.message());
     // InvalidArgument: the job is too large, and no byte of it was sent.
     if (!absl::IsInvalidArgument(sent)) Kill();
@@ -293,8 +295,7 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   // The worker's first frame confirms that it has taken the job. Until then another worker can run
   // the job.
   std::string frame;
-  const absl::Time begin_limit = start + 2 * config_.kill_grace;
-  const WaitResult begun = WaitFrame(std::min(begin_limit, deadline), &frame);
+  const WaitResult begun = WaitFrame(begin_limit, &frame);
   if (begun != WaitResult::kFrame) {
     report.end = begun == WaitResult::kStopped ? JobEnd::kStopped
                  : absl::Now() >= deadline     ? JobEnd::kDeadline

@@ -70,9 +70,9 @@ class WorkerPool {
 
   // Runs one job, a JSON object as text, with the descriptors `fds` (see Worker::Run). Blocks until
   // the job ends, at most until `deadline` plus kill_grace. Limits above the pool's are lowered to
-  // the pool's. If the worker dies before the job begins, a new worker gets the job, once. A job
-  // that is cancelled while it waits still begins, and then ends at once. For a job that serves
-  // (ends.serves), `deadline` bounds only the wait for a worker.
+  // the pool's. If the worker dies before the job begins, a new worker gets the job, once; its
+  // start may exceed that bound. A job that is cancelled while it waits still begins, and then ends
+  // at once. For a job that serves (ends.serves), `deadline` bounds only the wait for a worker.
   JobReport Run(const std::string& job_json, const ExecLimits& limits, absl::Time deadline,
                 const std::vector<JobFd>& fds = {}, const JobEnds& ends = {});
 

@@ -177,6 +177,19 @@ TEST(WorkerPoolTest, AStoppedWorkerIsKilledAndReplaced) {
   EXPECT_EQ((*pool)->counts().workers_lost, 1);
 }
 
+TEST(WorkerPoolTest, ADeadlineHoldsWhileALargeJobIsSent) {
+  auto pool = WorkerPool::Start(FakePoolOptions(1));
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  for (const pid_t pid : OurWorkers()) kill(pid, SIGSTOP);
+  // More bytes than the socket holds while the worker does not read.
+  const std::string job = Job(std::string(4 << 20, '#'));
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ((*pool)->Run(job, ExecLimits(), begin + absl::Milliseconds(200)).end,
+            JobEnd::kDeadline);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  EXPECT_EQ((*pool)->Run(Job("pass"), ExecLimits(), Soon()).end, JobEnd::kExit);
+}
+
 TEST(WorkerPoolTest, DeadlinesOfTheCaller) {
   auto pool = WorkerPool::Start(FakePoolOptions(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
