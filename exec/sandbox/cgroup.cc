@@ -175,10 +175,10 @@ void WorkerCgroup::LimitByVersion1(const std::string& name, const CgroupLimits& 
     pids_folder_ = limit("pids", "pids.max", absl::StrCat(limits.processes));
   }
   if (limits.cores > 0) {
-    // The kernel refuses a quota above the parent group's. Then the parent's quota is the limit,
-    // and its child groups share that evenly.
     cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", absl::StrCat(Quota(limits.cores)));
-    if (!limits_cores()) cpu_folder_ = limit("cpu", "cpu.cfs_quota_us", "-1");
+    // The kernel refuses a quota above the parent group's. A group without a quota still gets an
+    // even share of the parent's.
+    if (!limits_cores()) share_folder_ = limit("cpu", "cpu.cfs_quota_us", "-1");
   }
 }
 
@@ -208,6 +208,7 @@ WorkerCgroup& WorkerCgroup::operator=(WorkerCgroup&& other) noexcept {
   std::swap(memory_folder_, other.memory_folder_);
   std::swap(pids_folder_, other.pids_folder_);
   std::swap(cpu_folder_, other.cpu_folder_);
+  std::swap(share_folder_, other.share_folder_);
   return *this;
 }
 
@@ -223,7 +224,7 @@ WorkerCgroup::~WorkerCgroup() {
 }
 
 std::vector<std::string> WorkerCgroup::Folders() const {
-  std::set<std::string> folders = {memory_folder_, pids_folder_, cpu_folder_};
+  std::set<std::string> folders = {memory_folder_, pids_folder_, cpu_folder_, share_folder_};
   folders.erase("");
   return {folders.begin(), folders.end()};
 }
@@ -240,6 +241,7 @@ std::string WorkerCgroup::description() const {
   if (limits_memory()) parts.push_back("memory");
   if (limits_processes()) parts.push_back("pids");
   if (limits_cores()) parts.push_back("cpu");
+  if (!share_folder_.empty()) parts.push_back("core share");
   return absl::StrCat("cgroup v", version_, " ", absl::StrJoin(parts, "+"));
 }
 

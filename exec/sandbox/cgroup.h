@@ -38,7 +38,8 @@ class WorkerCgroup {
   bool limits_memory() const { return !memory_folder_.empty(); }
   bool limits_processes() const { return !pids_folder_.empty(); }
   bool limits_cores() const { return !cpu_folder_.empty(); }
-  // For example "cgroup v1 memory+pids+cpu", "cgroup v2 memory", "no cgroup".
+  // For example "cgroup v1 memory+pids+cpu", "cgroup v2 memory", "no cgroup". "core share": without
+  // a limit of its own, the group shares the parent group's cores evenly with its siblings.
   std::string description() const;
 
   // Counters since the groups were made; 0 where the limit is not in force.
@@ -63,6 +64,7 @@ class WorkerCgroup {
   std::string memory_folder_;
   std::string pids_folder_;
   std::string cpu_folder_;
+  std::string share_folder_;  // version 1: a cpu group whose limit the kernel refused
 };
 
 }  // namespace tritonrl

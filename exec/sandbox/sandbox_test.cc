@@ -135,6 +135,13 @@ TEST(CgroupTest, StopsWhoTakesMoreCoresThanGiven) {
   EXPECT_GE(group.Throttled(), 1);
 }
 
+TEST(CgroupTest, ARefusedCoreLimitIsNotInForce) {
+  const WorkerCgroup group = WorkerCgroup::Create("many-cores", {.cores = 1e12});
+  EXPECT_FALSE(group.limits_cores());
+  const std::string description = group.description();
+  EXPECT_TRUE(description == "no cgroup" || description == "cgroup v1 core share") << description;
+}
+
 TEST(SeccompPolicyTest, ThisKernelEnforcesIt) {
   const absl::Status status = CheckSeccompPolicy();
   EXPECT_TRUE(status.ok()) << status;
