@@ -70,7 +70,7 @@ TEST(ClassifyTest, WhatTheReferenceDoesIsTheTasksFault) {
   }
 }
 
-TEST(ClassifyTest, OurFaultsHideNothing) {
+TEST(ClassifyTest, InfraErrorsHideNothing) {
   const std::pair<JobEnd, Outcome::Reason> cases[] = {{JobEnd::kNotStarted, Outcome::WORKER_LOST},
                                                       {JobEnd::kWorkerDied, Outcome::WORKER_LOST},
                                                       {JobEnd::kQueueTimeout, Outcome::DEADLINE},

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,20 @@ class Fields {
     const int64_t value = Integer(name);
     if (value > INT32_MAX || value < INT32_MIN) return Fail("a 32-bit integer", name), 0;
     return static_cast<int32_t>(value);
+  }
+  // The integers of a list.
+  std::vector<int32_t> SmallList(const char* name) const {
+    std::vector<int32_t> list;
+    for (const Json& item : List(name)) {
+      if (!item.is_number_integer()) continue;
+      const double value = item.get<double>();
+      if (value > INT32_MAX || value < INT32_MIN) {
+        Fail("a list of 32-bit integers", name);
+        return {};
+      }
+      list.push_back(static_cast<int32_t>(value));
+    }
+    return list;
   }
   bool Bool(const char* name) const {
     const Json* value = Find(name);
@@ -158,9 +173,7 @@ void ReadLaunch(const Json& json, absl::Status* status, KernelLaunch* launch) {
   const Fields f(json, "launches.", status);
   launch->set_name(f.Text("name"));
   launch->set_line(f.Small("line"));
-  for (const Json& size : f.List("grid")) {
-    if (size.is_number_integer()) launch->add_grid(size.get<int32_t>());
-  }
+  for (const int32_t size : f.SmallList("grid")) launch->add_grid(size);
   launch->set_num_warps(f.Small("num_warps"));
   launch->set_num_stages(f.Small("num_stages"));
   launch->set_shared_bytes(f.Integer("shared_bytes"));

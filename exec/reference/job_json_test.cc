@@ -73,6 +73,14 @@ TEST(ResultJsonTest, ReadsEveryField) {
   EXPECT_EQ(r.versions().at("torch"), "2.11.0");
 }
 
+TEST(ResultJsonTest, AGridBeyond32BitsIsRefused) {
+  for (const Json& size : {Json(int64_t{1} << 32), Json(-(int64_t{1} << 32)), Json(UINT64_MAX)}) {
+    Json result = Result();
+    result["launches"][0]["grid"][0] = size;
+    EXPECT_FALSE(Parse(result).ok()) << size;
+  }
+}
+
 TEST(ResultJsonTest, NullMeansAbsent) {
   Json result = Result();
   for (const char* name : {"compiled", "candidate_seconds"}) result[name] = nullptr;
