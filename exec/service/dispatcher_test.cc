@@ -84,7 +84,7 @@ TEST_F(DispatcherTest, AFullQueueRefusesAndSaysWhenToComeAgain) {
   EXPECT_EQ(d.Describe().finished(), 3);
 }
 
-TEST_F(DispatcherTest, ADeadlineInTheQueueIsOurFault) {
+TEST_F(DispatcherTest, ADeadlineInTheQueueIsAnInfraError) {
   absl::Notification release;
   Dispatcher& d = Make(
       {},

@@ -112,8 +112,11 @@ absl::StatusOr<ExecResult> RemoteBackend::RunAt(bool timing, const RunRequest& r
     PrepareCall(*endpoint, deadline, &context);
     RunReply reply;
     const grpc::Status answer = endpoint->stub->Run(&context, request, &reply);
-    const absl::Status status = FromGrpc(answer);
-    if (status.ok() && reply.result().outcome().reason() != Outcome::CANCELLED) {
+    absl::Status status = FromGrpc(answer);
+    if (status.ok() && reply.result().outcome().reason() == Outcome::CANCELLED) {
+      status = absl::UnavailableError("it stopped its workers while it had the job");
+    }
+    if (status.ok()) {
       pool_.Done(endpoint.get());
       reply.mutable_result()->set_server(endpoint->address);
       return std::move(*reply.mutable_result());

@@ -1,14 +1,19 @@
 // A client and several servers with scripted backends in one process, over loopback.
 #include "exec/service/remote_backend.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <deque>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/file.h"
 #include "exec/service/testing/test_server.h"
 
 namespace tritonrl {
@@ -40,7 +45,44 @@ TEST(RemoteBackendTest, ALostServersJobsGoToAnother) {
   EXPECT_GT(client->losses(), 0);
 }
 
-TEST(RemoteBackendTest, WithNoServerLeftItIsOurFault) {
+TEST(RemoteBackendTest, SaysWhyItsServersWereLost) {
+  TestServer server(
+      [](const ExecRequest&, absl::Time) { return ScriptedBackend::Result(Outcome::CANCELLED); });
+  RemoteOptions options;
+  options.servers = {{server.address(), Token()}};
+  options.max_losses = 1;
+  auto client = RemoteBackend::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const auto result = (*client)->Run(SomeRequest(), Soon());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->outcome().reason(), Outcome::WORKER_LOST);
+  EXPECT_TRUE(absl::StrContains(result->outcome().message(), "it stopped its workers"))
+      << result->outcome().message();
+}
+
+TEST(RemoteBackendTest, SilentServersDoNotDelayEachOther) {
+  // The kernel accepts connections to these sockets, and nobody answers.
+  std::deque<ScopedFd> silent;
+  RemoteOptions options;
+  for (int i = 0; i < 10; ++i) {
+    silent.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof(address);
+    ASSERT_EQ(bind(silent.back().get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    ASSERT_EQ(listen(silent.back().get(), 8), 0);
+    ASSERT_EQ(getsockname(silent.back().get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    options.servers.push_back({absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), Token()});
+  }
+  TestServer server(AnswerOk());
+  options.servers.push_back({server.address(), Token()});
+  const absl::Time begin = absl::Now();
+  // Returns when each server has answered or has had its time, which is at least a second.
+  const auto client = RemoteBackend::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(8));
+}
+
+TEST(RemoteBackendTest, WithNoServerLeftItIsAnInfraError) {
   auto server = std::make_unique<TestServer>(AnswerOk());
   const int port = server->port();
   auto client = Connect({server.get()});

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -21,6 +22,15 @@ constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kReadRegister = absl::Seconds(1);
 
 }  // namespace
+
+// A Describe call in flight.
+struct RemotePool::Probe {
+  Endpoint endpoint;
+  grpc::ClientContext context;
+  ServerDescription description;
+  grpc::Status answer;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<ServerDescription>> reader;
+};
 
 // Keepalive pings detect within seconds that a server's machine has vanished without closing the
 // connection.
@@ -57,8 +67,8 @@ RemotePool::RemotePool(const std::vector<ServerEntry>& servers, std::string regi
   {
     absl::MutexLock lock(&mutex_);
     for (const ServerEntry& entry : servers) Add(entry);
-    ReadRegisterAgain();
   }
+  ReadRegisterAgain();
   maintenance_ = std::thread([this] { Maintain(); });
 }
 
@@ -85,8 +95,11 @@ void RemotePool::Add(const ServerEntry& entry) {
 
 void RemotePool::ReadRegisterAgain() {
   if (registry_dir_.empty()) return;
-  problems_.clear();
-  const auto entries = ReadServerRegistry(registry_dir_, &problems_);
+  std::vector<std::string> problems;
+  // Without the lock, as a network file system can take long.
+  const auto entries = ReadServerRegistry(registry_dir_, &problems);
+  absl::MutexLock lock(&mutex_);
+  problems_ = std::move(problems);
   if (!entries.ok()) {
     problems_.push_back(Message(entries.status()));
     return;
@@ -124,43 +137,61 @@ void RemotePool::Apply(const ServerDescription& description, RemoteEndpoint* end
   endpoint->pause = absl::ZeroDuration();
 }
 
-void RemotePool::Probe(const Endpoint& endpoint) {
-  grpc::ClientContext context;
-  PrepareCall(*endpoint, absl::Now() + kProbeLimit, &context);
-  ServerDescription description;
-  const grpc::Status answer = endpoint->stub->Describe(&context, DescribeRequest(), &description);
+void RemotePool::StartProbe(const Endpoint& endpoint, grpc::CompletionQueue* answers) {
+  endpoint->probing = true;
+  Probe* const probe = new Probe;  // EndProbe destroys it
+  probe->endpoint = endpoint;
+  PrepareCall(*endpoint, absl::Now() + kProbeLimit, &probe->context);
+  probe->reader = endpoint->stub->AsyncDescribe(&probe->context, DescribeRequest(), answers);
+  probe->reader->Finish(&probe->description, &probe->answer, probe);
+}
+
+void RemotePool::EndProbe(std::unique_ptr<Probe> probe) {
+  const Endpoint& endpoint = probe->endpoint;
   absl::MutexLock lock(&mutex_);
+  endpoint->probing = false;
   endpoint->pause = std::clamp(endpoint->pause * 2, kFirstPause, kMaxPause);
   endpoint->next_probe = absl::Now() + endpoint->pause;
-  if (answer.ok()) {
-    Apply(description, endpoint.get());
+  if (probe->answer.ok()) {
+    Apply(probe->description, endpoint.get());
     return;
   }
-  endpoint->error = FromGrpc(answer);
+  endpoint->error = FromGrpc(probe->answer);
   endpoint->state = absl::IsUnauthenticated(endpoint->error) ? RemoteEndpoint::State::kRefused
                                                              : RemoteEndpoint::State::kDown;
 }
 
-// Rereads the registry and probes the servers that are not up, until the pool is destroyed.
+// Rereads the registry and probes the servers that are not up, all at the same time, until the pool
+// is destroyed.
 void RemotePool::Maintain() {
+  grpc::CompletionQueue answers;
   absl::Time next_reading = absl::Now() + kReadRegister;
-  while (true) {
-    std::vector<Endpoint> to_probe;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kTick)) return;
-      if (absl::Now() >= next_reading) {
-        ReadRegisterAgain();
-        next_reading = absl::Now() + kReadRegister;
-      }
-      for (const auto& [address, endpoint] : endpoints_) {
-        if (endpoint->state != RemoteEndpoint::State::kUp && absl::Now() >= endpoint->next_probe) {
-          to_probe.push_back(endpoint);
-        }
-      }
+  void* probe = nullptr;
+  bool ok = false;
+  while (StartProbes(&answers)) {
+    const auto tick = absl::ToChronoTime(absl::Now() + kTick);
+    while (answers.AsyncNext(&probe, &ok, tick) == grpc::CompletionQueue::GOT_EVENT) {
+      EndProbe(absl::WrapUnique(static_cast<Probe*>(probe)));
     }
-    for (const Endpoint& endpoint : to_probe) Probe(endpoint);
+    if (absl::Now() >= next_reading) {
+      ReadRegisterAgain();
+      next_reading = absl::Now() + kReadRegister;
+    }
   }
+  answers.Shutdown();
+  while (answers.Next(&probe, &ok)) EndProbe(absl::WrapUnique(static_cast<Probe*>(probe)));
+}
+
+bool RemotePool::StartProbes(grpc::CompletionQueue* answers) {
+  absl::MutexLock lock(&mutex_);
+  if (stopping_) return false;
+  for (const auto& [address, endpoint] : endpoints_) {
+    if (endpoint->state != RemoteEndpoint::State::kUp && !endpoint->probing &&
+        absl::Now() >= endpoint->next_probe) {
+      StartProbe(endpoint, answers);
+    }
+  }
+  return true;
 }
 
 absl::Status RemotePool::WaitReady(absl::Time deadline) {

@@ -31,6 +31,7 @@ struct RemoteEndpoint {
   ServerDescription description;
   int in_flight = 0;                             // this client's calls
   absl::Time busy_until = absl::InfinitePast();  // end of the pause after a full queue
+  bool probing = false;                          // a probe is in flight
   absl::Time next_probe = absl::InfinitePast();
   absl::Duration pause = absl::ZeroDuration();  // between probes; doubles up to 5 s
   bool listed = true;                           // false: no longer in the registry
@@ -75,11 +76,16 @@ class RemotePool {
 
  private:
   using Endpoint = std::shared_ptr<RemoteEndpoint>;
+  struct Probe;
 
   void Maintain();
-  void ReadRegisterAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadRegisterAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   void Add(const ServerEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Probe(const Endpoint& endpoint);
+  // Starts the probes that are due; false if the pool is being destroyed.
+  bool StartProbes(grpc::CompletionQueue* answers) ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartProbe(const Endpoint& endpoint, grpc::CompletionQueue* answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndProbe(std::unique_ptr<Probe> probe) ABSL_LOCKS_EXCLUDED(mutex_);
   void Apply(const ServerDescription& description, RemoteEndpoint* endpoint)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Endpoint Best(bool timing) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
