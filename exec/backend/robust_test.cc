@@ -100,7 +100,7 @@ TEST_F(RobustTest, ZerosWhereResultsAreTinyAreSeen) {
   EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
 }
 
-TEST_F(RobustTest, HonestProductsPassAndLossOfPrecisionDoesNot) {
+TEST_F(RobustTest, HonestGemmsPassAndLossOfPrecisionDoesNot) {
   const std::string reference =
       Reference("x @ y", "[torch.randn(32, 256) * 0.1, torch.randn(256, 32) * 0.1]");
   // Operands at tl.dot's default precision, in IEEE float32, in half precision, and with mantissas

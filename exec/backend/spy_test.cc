@@ -23,10 +23,10 @@ namespace {
 // All outputs are 12345.678, all inputs 54321.125, so that the spy can recognise them.
 constexpr char kMarkedReference[] = R"py(
 import torch
-ORACLE_ONLY_MARKER = 12345.678
+REFERENCE_ONLY_MARKER = 12345.678
 class Model(torch.nn.Module):
     def forward(self, x):
-        return x * 0 + ORACLE_ONLY_MARKER
+        return x * 0 + REFERENCE_ONLY_MARKER
 def get_inputs():
     return [torch.full((64, 64), 54321.125)]
 def get_init_inputs():
@@ -118,7 +118,7 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
 // Keeps the marker in memory until the file FOLDER/done says that the spy has searched.
 constexpr char kSlowReference[] = R"py(
 import os, time, torch
-ORACLE_ONLY_MARKER = 12345.678
+REFERENCE_ONLY_MARKER = 12345.678
 class Model(torch.nn.Module):
     def forward(self, x):
         open("FOLDER/there", "w").close()
@@ -126,7 +126,7 @@ class Model(torch.nn.Module):
             if os.path.exists("FOLDER/done"):
                 break
             time.sleep(0.05)
-        return x * 0 + ORACLE_ONLY_MARKER
+        return x * 0 + REFERENCE_ONLY_MARKER
 def get_inputs():
     return [torch.ones(4)]
 def get_init_inputs():

@@ -19,7 +19,7 @@ const char* Bytes(const std::vector<T>& values) {
   return reinterpret_cast<const char*>(values.data());
 }
 
-TEST(AllNearTest, TheEdgeOfTheToleranceIsInside) {
+TEST(AllCloseTest, TheEdgeOfTheToleranceIsInside) {
   std::vector<float> want(kAllCloseBlock, 2.0f), got = want;
   double largest = 0;
   got[7] = 2.5f;
@@ -31,7 +31,7 @@ TEST(AllNearTest, TheEdgeOfTheToleranceIsInside) {
   EXPECT_FALSE(BlockAllClose(DType::kFloat32, Bytes(want), Bytes(got), 0.4999, 0, &largest));
 }
 
-TEST(AllNearTest, SpecialValuesAreLeftToOthers) {
+TEST(AllCloseTest, SpecialValuesAreLeftToOthers) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   for (const auto& [a, b] : std::vector<std::pair<float, float>>{
            {kInf, kInf}, {kInf, 1}, {1, kInf}, {-kInf, kInf}, {NAN, NAN}, {1, NAN}, {NAN, 1}}) {
@@ -44,7 +44,7 @@ TEST(AllNearTest, SpecialValuesAreLeftToOthers) {
   }
 }
 
-TEST(AllNearTest, EveryHalfIsWidenedRightly) {
+TEST(AllCloseTest, EveryHalfIsWidenedRightly) {
   // Compares all 65,536 halves with themselves, and their magnitudes with values computed as
   // doubles.
   for (int base = 0; base < 65536; base += kAllCloseBlock) {
@@ -68,7 +68,7 @@ TEST(AllNearTest, EveryHalfIsWidenedRightly) {
   }
 }
 
-TEST(AllNearTest, OtherTypesAreLeftToOthers) {
+TEST(AllCloseTest, OtherTypesAreLeftToOthers) {
   const std::vector<int64_t> same(kAllCloseBlock, 5);
   double largest = 0;
   EXPECT_FALSE(BlockAllClose(DType::kInt64, Bytes(same), Bytes(same), 1, 1, &largest));

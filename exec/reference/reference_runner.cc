@@ -44,7 +44,7 @@ absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
   ASSIGN_OR_RETURN(const std::vector<Leaf> slack, hidden->Read(json.at("slack")));
   const Json& limits = json.at("limits");
   if (exact.size() != count || slack.size() != count || limits.size() != count) {
-    return absl::InvalidArgumentError("the oracle's float64 results are not those of its outputs");
+    return absl::InvalidArgumentError("the reference's float64 results do not match its outputs");
   }
   std::vector<std::optional<ExactLeaf>> leaves(count);
   for (size_t i = 0; i < count; ++i) {
@@ -262,7 +262,8 @@ std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, W
   try {
     read = ReadMemory(json, context.request, result.get());
   } catch (const Json::exception& error) {
-    read = absl::InvalidArgumentError(absl::StrCat("the oracle's result: ", error.what()));
+    read =
+        absl::InvalidArgumentError(absl::StrCat("the reference runner's result: ", error.what()));
   }
   if (!read.ok()) {
     SetOutcome(Outcome::REFERENCE_FAILED, Message(read), result->run.mutable_outcome());

@@ -1,10 +1,10 @@
 """A runner without torch for tests of the pool and the backend: executes the sources as plain Python.
 
-As an oracle it executes the reference and expects one number from each call; as a host it goes on and takes orders, to
-which a function `order(message)` of the reference may give other answers, and a dict `sizes` other sizes; giving its
-memory back takes `drop_seconds`. As a runner it executes the candidate, which can change `result`, the dict that is returned, and hands that number over for each call.
-Where the reference says that times are not modelled, both serve rounds of timed calls, which sleep as long as `timing`
-says.
+As the reference runner it executes the reference and expects one number from each call; as a reference process it goes
+on and takes orders, to which a function `order(message)` of the reference may give other answers, and a dict `sizes`
+other sizes; giving its memory back takes `drop_seconds`. As a candidate's runner it executes the candidate, which can
+change `result`, the dict that is returned, and hands that number over for each call. Where the reference says that
+times are not modelled, both serve rounds of timed calls, which sleep as long as `timing` says.
 """
 
 import array
