@@ -182,7 +182,7 @@ std::string EvaluationTable(const EvaluationResult& before, const EvaluationResu
       before.sampled()
           ? absl::StrCat(", ", before.k, " samples each at temperature ", before.temperature)
           : ""));
-  table.Row("", "before", "after", "change");
+  table.Row("", after != nullptr ? "before" : "result", "after", "change");
   for (const auto& [k, metrics] : before.pass_at) {
     auto it = last.pass_at.find(k);
     if (it == last.pass_at.end()) continue;

@@ -44,7 +44,7 @@ MetricFields EvaluationFields(const EvaluationResult& result);
 absl::StatusOr<EvaluationResult> EvaluationFromJson(const std::string& line);
 
 // A table for a terminal with one row per metric: before, after and the change in percentage
-// points. `after` may be null: one column. Modelled speedups are labelled "modelled".
+// points. `after` may be null: one column, "result". Modelled speedups are labelled "modelled".
 std::string EvaluationTable(const EvaluationResult& before, const EvaluationResult* after);
 
 }  // namespace tritonrl

@@ -53,6 +53,7 @@ TEST(EvaluationTest, TableSaysBeforeAfterChangeAndModelled) {
   EXPECT_THAT(table, HasSubstr("correct, pass@10"));
   EXPECT_THAT(table, HasSubstr("correct, greedy"));
   EXPECT_THAT(EvaluationTable(before, nullptr), HasSubstr("45.0 %\n"));
+  EXPECT_THAT(EvaluationTable(before, nullptr), HasSubstr("result\n"));
 }
 
 TEST(EvaluationTest, LogForgetsWhatAResumedRunWillRepeat) {
