@@ -157,6 +157,8 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   VerificationOptions verification_options;
   verification_options.config = options.verifier;
   verification_options.seed = options.seed;
+  // Only this rank verifies, so its workers use the cores of all ranks.
+  verification_options.cores = ThreadsFor(/*configured=*/0, *ProcessGroup::SingleProcess());
   if (!options.output.empty()) {
     RETURN_IF_ERROR(CreateDirectories(options.output));
     verification_options.journal = options.output + "/verdicts.jsonl";

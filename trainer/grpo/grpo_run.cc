@@ -27,6 +27,7 @@
 #include "trainer/grpo/sample_runner.h"
 #include "trainer/grpo/verification.h"
 #include "trainer/objective/advantage.h"
+#include "trainer/program/training_program.h"
 #include "trainer/report/report_process.h"
 
 namespace tritonrl {
@@ -154,7 +155,7 @@ absl::Status GrpoRun::LoadVerification() {
   if (!placement_.generates() && !preflight) options.config.set_workers(1);
   options.seed = config_.seed();
   options.journal = paths_.VerdictJournal(ranks_.rank());
-  options.ranks_here = ranks_.local_size();
+  options.cores = ThreadsFor(/*configured=*/0, ranks_);
   ASSIGN_OR_RETURN(verification_, StartVerification(options));
   return absl::OkStatus();
 }

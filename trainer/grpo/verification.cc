@@ -1,6 +1,5 @@
 #include "trainer/grpo/verification.h"
 
-#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -114,9 +113,7 @@ BackendOptions ToBackendOptions(const VerificationOptions& options) {
   }
   backend.workers = config.workers();
   if (backend.workers == 0) {
-    const int cores = std::max(1u, std::thread::hardware_concurrency());
-    backend.workers =
-        backend.kind == BackendKind::kCuda ? 1 : std::max(1, cores / options.ranks_here);
+    backend.workers = backend.kind == BackendKind::kCuda ? 1 : options.cores;
   }
   backend.sandbox = config.sandbox() == VerifierConfig::SANDBOX_NONE ? "none" : "bubblewrap";
   backend.pool.limits = ToExecLimits(config.limits());

@@ -74,7 +74,7 @@ struct VerificationOptions {
   VerifierConfig config;
   uint64_t seed = 0;    // key of the random inputs, equal for all candidates of a task
   std::string journal;  // file of verdicts, kept if the process is killed; empty: none
-  int ranks_here = 1;   // ranks that share this machine's cores
+  int cores = 1;        // this rank's share of the machine's; workers if the config sets none
 };
 
 // The verifier and its parts. Members are in the order of construction; workers start in the

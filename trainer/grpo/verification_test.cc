@@ -68,7 +68,17 @@ TEST_F(VerificationTest, VerdictsComeFromTheServers) {
   EXPECT_EQ(dispatcher_->Describe().finished(), 1);
 }
 
-TEST_F(VerificationTest, ServersOfAnotherBackendAreOurFault) {
+TEST_F(VerificationTest, TheConfigurationOrTheRanksCoresGiveTheNumberOfWorkers) {
+  options_.cores = 3;
+  for (const auto& [configured, workers] : {std::pair(2, 2), {0, 3}}) {
+    options_.config.set_workers(configured);
+    const auto verification = StartVerification(options_);
+    ASSERT_TRUE(verification.ok()) << verification.status();
+    EXPECT_EQ(verification->backend->concurrency(), workers);
+  }
+}
+
+TEST_F(VerificationTest, ServersOfAnotherBackendAreAnInfraError) {
   options_.config.set_backend(VerifierConfig::CUDA);
   const Verdict verdict = Check();
   EXPECT_TRUE(IsInfraError(verdict)) << verdict.DebugString();
