@@ -142,7 +142,8 @@ absl::Status VerifyManifest(const std::string& dir, int rank, int ranks) {
     const int64_t wanted = entry.value("size", int64_t{-1});
     if (size != wanted) {
       return absl::DataLossError(absl::StrCat(file, " has ", size, " bytes but ", wanted,
-                                              " were written: it is truncated"));
+                                              " were written",
+                                              size < wanted ? ": it is truncated" : ""));
     }
     const bool parts = entry.contains(kDigest);
     ASSIGN_OR_RETURN(const std::string digest, parts ? ChunkedSha256(file) : HashFile(file));

@@ -57,5 +57,19 @@ TEST_F(FileDigestTest, AFileThatIsNotThereIsNamed) {
   EXPECT_NE(digest.status().message().find(path_), std::string::npos);
 }
 
+TEST_F(FileDigestTest, AFileOfAnotherSizeIsCalledTruncatedOnlyIfItIsShorter) {
+  const auto verify = [&](const std::string& contents) {
+    EXPECT_TRUE(WriteFileAtomic(path_, contents).ok());
+    return std::string(VerifyManifest(dir_).message());
+  };
+  ASSERT_TRUE(WriteFileAtomic(path_, "four").ok());
+  const auto entries = DescribeFiles(dir_, {"file"});
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_TRUE(WriteManifest(dir_, {*entries}).ok());
+  EXPECT_EQ(verify("four"), "");
+  EXPECT_EQ(verify("two"), path_ + " has 3 bytes but 4 were written: it is truncated");
+  EXPECT_EQ(verify("seven"), path_ + " has 5 bytes but 4 were written");
+}
+
 }  // namespace
 }  // namespace tritonrl
