@@ -143,7 +143,7 @@ TEST(ValidateGrpoHrdConfig, NamesBothOfTwoFieldsThatDoNotGoTogether) {
   EXPECT_TRUE(Contains(Text(status), "sampling.async_rollout")) << status;
 }
 
-TEST(ValidateGrpoHrdConfig, ReleasedMemoryIsNeitherKeptNorOfRanksThatDoNotLearn) {
+TEST(ValidateGrpoHrdConfig, SleepModeExcludesAStaleKvCacheAndRolloutRanks) {
   for (const std::string other : {"sampling.keep_stale_kv_cache=true", "rollout_ranks=1"}) {
     GrpoHrdConfig config;
     config.mutable_tasks()->add_train("tasks/mini");

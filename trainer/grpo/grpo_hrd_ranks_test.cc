@@ -9,9 +9,9 @@ using ::testing::HasSubstr;
 // The next step's samples start early and continue after an update. In step 1 nothing starts early
 // because an evaluation of the initial weights follows, so step 3 is the first step with stale
 // tokens.
-TEST_F(GrpoHrdTest, SamplesBegunAheadSayHowOldTheirTokensAre) {
+TEST_F(GrpoHrdTest, AsyncRolloutReportsStaleTokens) {
   for (const bool keep : {false, true}) {
-    SCOPED_TRACE(keep ? "old cache" : "new cache");
+    SCOPED_TRACE(keep ? "KvPolicy keep" : "KvPolicy invalidate");
     const std::string out = keep ? "keep" : "forget";
     const CommandResult run = Run(Command(
         out, {"sampling.async_rollout=true", absl::StrCat("sampling.keep_stale_kv_cache=", keep),
@@ -104,12 +104,12 @@ TEST_F(GrpoHrdTest, RanksThatOnlyGenerateChangeNothing) {
 }
 
 // One rank generates samples of the next step while another rank learns.
-TEST_F(GrpoHrdTest, ARankThatOnlyGeneratesMayGoAhead) {
+TEST_F(GrpoHrdTest, ARolloutRankTakesPartInAsyncRollout) {
   const CommandResult run =
-      Run(MpirunCommand(2, Command("ahead", {"rollout_ranks=1", "sampling.async_rollout=true",
+      Run(MpirunCommand(2, Command("async", {"rollout_ranks=1", "sampling.async_rollout=true",
                                              "eval.samples=0", "eval.greedy=false"})));
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const std::vector<std::string> steps = Metrics("ahead");
+  const std::vector<std::string> steps = Metrics("async");
   ASSERT_EQ(steps.size(), 3);
   for (int i = 0; i < 3; ++i) {
     const auto step = nlohmann::json::parse(steps[i]);

@@ -152,7 +152,7 @@ class SampleRunnerTest : public ::testing::Test {
   std::unique_ptr<SampleRunner> runner_;
 };
 
-TEST_F(SampleRunnerTest, JudgesEverySampleAndLeavesOutOurFaults) {
+TEST_F(SampleRunnerTest, VerifiesEverySampleAndLeavesOutInfraErrors) {
   auto batch = Batch(2);
   ASSERT_TRUE(runner_->Start(batch, 4).ok());
   ASSERT_TRUE(Wait(batch, Stage::kVerified).ok());
@@ -197,7 +197,7 @@ TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {
             requests[1].key.task);  // a task drawn twice gets different samples
 }
 
-TEST_F(SampleRunnerTest, JudgingBeginsBeforeGenerationEnds) {
+TEST_F(SampleRunnerTest, VerificationBeginsBeforeGenerationEnds) {
   absl::Notification block;
   backend_.block = &block;
   auto batch = Batch(1);

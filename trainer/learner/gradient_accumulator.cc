@@ -22,7 +22,7 @@ absl::Status GradientAccumulator::Begin(int64_t micro_batches) {
 
 ForwardResult GradientAccumulator::Pass(const PackedBatch& batch, const at::Tensor& targets,
                                         double temperature, Transformer::TokenLoss loss) {
-  TORCH_CHECK(done_ < mine_, "more micro-batches than were said");
+  TORCH_CHECK(done_ < mine_, "more micro-batches than announced");
   const bool sharded = optimizer_->sharded();
   const bool replace = sharded || done_ == 0;
   ++done_;
@@ -38,7 +38,7 @@ ForwardResult GradientAccumulator::Pass(const PackedBatch& batch, const at::Tens
 }
 
 void GradientAccumulator::End() {
-  TORCH_CHECK(done_ == mine_, "fewer micro-batches than were said");
+  TORCH_CHECK(done_ == mine_, "fewer micro-batches than announced");
   if (!optimizer_->sharded()) {
     if (mine_ > 0) return;
     gradients_.Zero();

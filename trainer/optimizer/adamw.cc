@@ -140,7 +140,7 @@ void AdamW::OnGradientOverwrite(int64_t offset, const Gradients& gradients) {
   const int64_t overwritten = gradients.ring_buffer().FirstOverwritten(offset);
   if (!gradients.ring_buffer().is_ring() || overwritten >= plan_.flat_size()) return;
   const int64_t bucket = overwritten / plan_.bucket_elements();
-  TORCH_CHECK(bucket >= unreduced_, "gradients are overwritten before they are summed");
+  TORCH_CHECK(bucket >= unreduced_, "gradients are overwritten before their reduce-scatter");
   if (reduce_status_.ok()) reduce_status_ = ranks_->collectives()->WaitUntilRead(bucket);
 }
 

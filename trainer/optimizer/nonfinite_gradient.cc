@@ -57,8 +57,8 @@ absl::StatusOr<std::string> Write(const std::string& folder, int64_t update, con
   const nlohmann::json text = {
       {"update", update},
       {"rank", optimizer.rank()},
-      {"gradient", optimizer.sharded() ? "this rank's share of the sum over all ranks"
-                                       : "of this rank, before the sum over ranks"},
+      {"gradient", optimizer.sharded() ? "this rank's shard after the reduce-scatter"
+                                       : "of this rank, not reduced"},
       {"parameters", BadParameters(optimizer, gradients)},
       {"sequences", sequences}};
   RETURN_IF_ERROR(WriteFileAtomic(path, text.dump() + "\n"));

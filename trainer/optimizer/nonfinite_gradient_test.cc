@@ -27,7 +27,7 @@ TEST(DumpNonFiniteGradient, NamesTheParametersAndKeepsTheSequences) {
   EXPECT_NE(said.find("kept in " + path), std::string::npos) << said;
   const nlohmann::json kept = nlohmann::json::parse(*ReadFile(path));
   ASSERT_EQ(kept["parameters"].size(), 1);
-  EXPECT_EQ(kept["gradient"], "of this rank, before the sum over ranks");
+  EXPECT_EQ(kept["gradient"], "of this rank, not reduced");
   EXPECT_EQ(kept["parameters"][0]["name"], name);
   EXPECT_EQ(kept["parameters"][0]["nan"], 1);
   EXPECT_EQ(kept["parameters"][0]["infinite"], 1);

@@ -107,7 +107,7 @@ TEST_F(SftLearnerTest, ABadGradientLeavesNoTraceInTheNext) {
 }
 
 // With policy.fp8 the gradient is near the exact one, and a non-finite gradient is detected.
-TEST_F(SftLearnerTest, Fp8ProductsLearnNearlyTheSameAndSkipABadGradient) {
+TEST_F(SftLearnerTest, Fp8GemmsLearnNearlyTheSameAndSkipABadGradient) {
   const SftBatch batch = Batch(60);
   const at::Tensor exact = LearnedGradient(batch);
   PolicyConfig config = TinyPolicyConfig(dir_);

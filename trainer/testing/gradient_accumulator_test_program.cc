@@ -125,7 +125,7 @@ absl::Status CheckBadGradient(const std::string& folder, const Setup& setup, Pro
   const nlohmann::json kept = nlohmann::json::parse(text, nullptr, false);
   const bool share = setup.optimizer->sharded();
   RETURN_IF_ERROR(
-      Expect((kept["gradient"] == "this rank's share of the sum over all ranks") == share,
+      Expect((kept["gradient"] == "this rank's shard after the reduce-scatter") == share,
              kept["gradient"].dump()));
   double nan = 0;
   for (const auto& parameter : kept["parameters"]) {
@@ -171,8 +171,9 @@ absl::Status Learners(const std::string& folder, bool tied, at::Device device,
       const Setup setup(tied, stage, device, ranks);
       const std::string bad =
           micro_batches == 1 && size != 1 ? absl::StrCat(folder, "/", tied, stage) : "";
-      RETURN_IF_ERROR(Expect(setup.optimizer->ring_buffer().is_ring() == (stage == 2 && size > 1),
-                             "gradients are larger than their window"));
+      RETURN_IF_ERROR(
+          Expect(setup.optimizer->ring_buffer().is_ring() == (stage == 2 && size > 1),
+                 "a gradient ring buffer is not used exactly in stage 2 with several ranks"));
       ASSIGN_OR_RETURN(outcomes.emplace_back(), Learn(setup, micro_batches, bad, ranks));
       if (!bad.empty()) RETURN_IF_ERROR(CheckBadGradient(bad, setup, ranks));
     }
