@@ -18,8 +18,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMaxVocab = 1 << 20;  // the sampler's limit
-
 // Runs `work` with `device` as the current GPU. Converts LibTorch's exceptions to a Status whose
 // message begins with `what`.
 template <typename Work>

@@ -21,7 +21,7 @@ namespace tritonrl {
 class CudaRunner : public ModelRunner {
  public:
   // Whether the runner supports these weights: bf16 on a GPU, heads of 64 or 128 elements, at most
-  // 16 query heads per key head, a vocabulary size that is a multiple of 4 and at most 2^20, other
+  // 16 query heads per key head, a vocabulary size that is a multiple of 4 and below 2^20, other
   // sizes that are multiples of 8.
   static bool Supports(const Weights& weights);
 

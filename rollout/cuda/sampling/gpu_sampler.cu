@@ -11,8 +11,7 @@ namespace {
 
 constexpr int kTileWarps = 8;
 constexpr int kTilePacks = kTileLogits / 4 / 32;  // of 16 bytes, for each lane
-constexpr int64_t kMaxVocab = 1 << 20;
-constexpr int kMaxDraws = 65535;  // a launch's limit
+constexpr int kMaxDraws = 65535;                  // a launch's limit
 // Without top_k, DrawFromLargest tries the logits from the kTriedTiles-th largest tile maximum on.
 constexpr int kTriedTiles = 128;
 
@@ -202,7 +201,7 @@ __device__ int DrawFromLargest(const LogitsRow& row, const SamplingRow& draw, co
 }
 
 union DrawMemory {
-  double prefix[kMaxVocab / kTileLogits];
+  double prefix[(kMaxVocab + kTileLogits - 1) / kTileLogits];
   SelectMemory select;
 };
 

@@ -32,9 +32,13 @@ struct DrawnToken {
   float log_prob = 0;
 };
 
+// The largest vocabulary that the sampler takes. A row of 2^20 equal logits would have a total mass
+// of 2^64 (MassOf in radix_select.cuh), which 64 bits cannot hold.
+inline constexpr int64_t kMaxVocab = (1 << 20) - 4;
+
 struct SamplingBatch {
   const float* logits = nullptr;       // [rows, vocab], 16-byte aligned
-  int64_t vocab = 0;                   // a multiple of 4, at most 2^20
+  int64_t vocab = 0;                   // a multiple of 4, at most kMaxVocab
   const SamplingRow* draws = nullptr;  // [count]
   int count = 0;                       // at most 65,535
   void* workspace = nullptr;           // SamplingWorkspaceBytes(count, vocab)

@@ -27,6 +27,7 @@ __device__ inline uint32_t KeyOf(const LogitsRow& row, float logit) {
 // A token's mass is its weight in units of 2^-44. It is an integer, so that sums are the same in
 // any order; over a vocabulary of fewer than 2^20 tokens they are below 2^64.
 __device__ inline uint64_t MassOf(uint32_t key) {
+  static_assert(kMaxVocab <= UINT64_MAX >> 44);
   if (key == kLastKey) return 0;
   return __float2ull_rn(expf(static_cast<float>(key) * (-1.0f / kKeysOfOne)) * 0x1p44f);
 }
