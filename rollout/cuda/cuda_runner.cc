@@ -86,7 +86,11 @@ CudaRunner::~CudaRunner() {
 int64_t CudaRunner::vocab_size() const { return impl_->layers.vocab(); }
 int CudaRunner::num_pages() const { return static_cast<int>(impl_->cache.pages()); }
 int CudaRunner::page_size() const { return kPageTokens; }
-int CudaRunner::graphs() const { return static_cast<int>(impl_->graphs.size()); }
+int CudaRunner::graphs() const {
+  // A row count whose capture failed has a null entry.
+  return static_cast<int>(std::count_if(impl_->graphs.begin(), impl_->graphs.end(),
+                                        [](const auto& entry) { return entry.second != nullptr; }));
+}
 double CudaRunner::graph_seconds() const { return impl_->graph_seconds; }
 bool CudaRunner::fused_decode() const { return impl_->layers.fused_decode(); }
 

@@ -52,7 +52,7 @@ class CudaRunner : public ModelRunner {
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
 
-  // Number of captures so far, failed ones included, and the seconds that captures and autotuning
+  // Number of captured graphs, and the seconds that captures (failed ones included) and autotuning
   // took.
   int graphs() const;
   double graph_seconds() const;
