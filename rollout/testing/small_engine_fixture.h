@@ -81,15 +81,21 @@ inline SampleMap Generate(const std::shared_ptr<Weights>& weights,
   return samples;
 }
 
-// Expects that `b` has the same bits as `a` for each sample of `a`.
-inline void ExpectSame(const SampleMap& a, const SampleMap& b) {
-  for (const auto& [name, sample] : a) {
-    const auto other = b.find(name);
-    ASSERT_NE(other, b.end());
+// Expects that `whole` has each sample of `part` with the same bits.
+inline void ExpectPart(const SampleMap& part, const SampleMap& whole) {
+  for (const auto& [name, sample] : part) {
+    const auto other = whole.find(name);
+    ASSERT_NE(other, whole.end());
     EXPECT_EQ(sample.tokens, other->second.tokens);
     EXPECT_EQ(sample.log_probs, other->second.log_probs);
     EXPECT_EQ(sample.finish_reason, other->second.finish_reason);
   }
+}
+
+// Expects that `a` and `b` have the same samples with the same bits.
+inline void ExpectSame(const SampleMap& a, const SampleMap& b) {
+  EXPECT_EQ(a.size(), b.size());
+  ExpectPart(a, b);
 }
 
 }  // namespace tritonrl
