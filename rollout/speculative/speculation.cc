@@ -99,12 +99,14 @@ void SpeculationGate::Record(const Step& step) {
 }
 
 void SpeculationGate::RecordPlain(const Step& step) {
-  plain_.push_back(step.seconds);
-  plain_samples_ = step.samples;
+  plain_.push_back(step);
   if (--left_ > 0) return;
   const auto middle = plain_.begin() + static_cast<int64_t>(plain_.size() / 2);
-  std::nth_element(plain_.begin(), middle, plain_.end());
-  plain_seconds_ = std::max(*middle, 1e-9);
+  std::nth_element(plain_.begin(), middle, plain_.end(),
+                   [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+  // The number of samples may change from step to step: the baseline has that of the median step.
+  plain_seconds_ = std::max(middle->seconds, 1e-9);
+  plain_samples_ = middle->samples;
   Enter(Phase::kSpeculate, kBaselineInterval);
 }
 

@@ -96,10 +96,10 @@ class SpeculationGate {
 
   Phase phase_ = Phase::kPlain;
   bool speculate_ = false;
-  int left_ = kTrialSteps;     // remaining steps of the phase
-  std::vector<double> plain_;  // seconds of plain steps
-  double plain_seconds_ = 0;   // their median
-  int plain_samples_ = 0;      // samples of the last plain step
+  int left_ = kTrialSteps;    // remaining steps of the phase
+  std::vector<Step> plain_;   // plain steps of the phase
+  double plain_seconds_ = 0;  // seconds and samples of the plain step with the median time
+  int plain_samples_ = 0;
   // Of the current trial: its speculative steps, their tokens, the tokens that plain steps would
   // generate in the same time, and the number of outliers.
   int tried_ = 0;

@@ -197,6 +197,22 @@ TEST(SpeculationGate, AnotherNumberOfSamplesIsTimedAnew) {
   EXPECT_FALSE(gate.speculate());
 }
 
+TEST(SpeculationGate, TheBaselineIsTimeAndSamplesOfTheSameStep) {
+  SpeculationGate gate;
+  // The median step has ten samples; the last steps have five, in less time.
+  const Step plain = {.samples = 5, .tokens = 5, .seconds = 0.006};
+  const Step speculated = {.speculated = true, .samples = 5, .tokens = 5, .seconds = 0.0062};
+  for (int i = 0; i < kTrialSteps; ++i) gate.Record(i < kTrialSteps / 2 + 1 ? kPlain : plain);
+  ASSERT_TRUE(gate.speculate());
+  gate.Record(speculated);
+  for (int i = 0; i < kTrialSteps; ++i) {
+    ASSERT_FALSE(gate.speculate()) << i << ": five samples are timed anew";
+    gate.Record(plain);
+  }
+  for (int i = 0; i < kTrialSteps; ++i) gate.Record(speculated);
+  EXPECT_FALSE(gate.speculate()) << "speculation does not pay";
+}
+
 TEST(SpeculationGate, AfterManyStepsThoseWithoutAreTimedAnew) {
   SpeculationGate gate;
   RunSteps(&gate, kTrialSteps, kPays);
