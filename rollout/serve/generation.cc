@@ -189,7 +189,10 @@ void GenerationService::Run() {
     if (sample.ok()) {
       Deliver(*sample);
     } else if (!absl::IsDeadlineExceeded(sample.status()) && !absl::IsOutOfRange(sample.status())) {
-      EndAll(sample.status(), /*engine_failed=*/true);
+      // To a client ResourceExhausted would mean a full server that has room again later.
+      absl::Status failure = sample.status();
+      if (absl::IsResourceExhausted(failure)) failure = absl::InternalError(Message(failure));
+      EndAll(failure, /*engine_failed=*/true);
       return;
     }
   }

@@ -57,7 +57,7 @@ class Generation {
   int event_fd() const;
 
   // The events since the last call, in the order in which the engine drew the tokens; may be empty.
-  // An error: the engine failed, or GenerationService::Abort was called.
+  // An error: the engine failed (never ResourceExhausted), or GenerationService::Abort was called.
   absl::StatusOr<std::vector<TokenEvent>> Take();
 
   // Ends one choice early; the other choices continue. Its remaining events still arrive, and its

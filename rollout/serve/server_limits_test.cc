@@ -209,6 +209,18 @@ TEST_F(ServerTest, AFailedEngineIsSaidToAll) {
   EXPECT_FALSE(server_->health().ok());
 }
 
+TEST_F(ServerTest, AnEngineThatRanOutOfMemoryIsNotBusy) {
+  Start();
+  auto running = PostAsync("/v1/completions", {{"prompt", "x"}});
+  engine_.WaitForRequest(0);
+  engine_.Fail(absl::ResourceExhaustedError("out of memory"));
+  EXPECT_EQ(running.get().status, 500);
+  const HttpReply later = Post(port(), "/v1/completions", {{"prompt", "x"}});
+  EXPECT_EQ(later.status, 500);
+  EXPECT_EQ(later.error(), "out of memory");
+  EXPECT_EQ(later.headers.count("Retry-After"), 0u);
+}
+
 TEST_F(ServerTest, AFailedSampleEndsItsRequestAlone) {
   Start();
   auto whole = PostAsync("/v1/completions", {{"prompt", "x"}, {"n", 2}});
