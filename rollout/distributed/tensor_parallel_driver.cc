@@ -112,9 +112,14 @@ absl::Status TensorParallelDriver::RunOnAllRanks(StepCommand command,
   return status;
 }
 
+absl::Status TensorParallelDriver::SleepAll() {
+  // After an error some ranks sleep and others do not.
+  return RecordError(RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); }));
+}
+
 absl::Status TensorParallelDriver::Sleep() {
   absl::MutexLock lock(&mutex_);
-  return RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); });
+  return SleepAll();
 }
 
 absl::Status TensorParallelDriver::Wake() {
@@ -122,7 +127,7 @@ absl::Status TensorParallelDriver::Wake() {
   absl::Status taken = RunOnAllRanks(StepCommand::kWake, [this] { return runner()->Wake(); });
   if (taken.ok()) return taken;
   // Ranks that have allocated their memory free it again, so that all ranks are in the same state.
-  RETURN_IF_ERROR(RunOnAllRanks(StepCommand::kSleep, [this] { return runner()->Sleep(); }));
+  RETURN_IF_ERROR(SleepAll());
   return taken;
 }
 

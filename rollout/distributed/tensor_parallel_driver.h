@@ -32,8 +32,8 @@ struct RankChannels {
 };
 
 // The model runner of rank 0's engine. Each call is sent to the workers before rank 0's own runner
-// executes it. The first error of a step or of a message, on any rank, is sticky: ranks that have
-// run different steps cannot continue.
+// executes it. The first error of a step, of Sleep or of a message, on any rank, is sticky: ranks
+// in different states cannot continue.
 class TensorParallelDriver : public ForwardingRunner {
  public:
   // `own`: rank 0's runner. The runners of all ranks have the same sizes, except that each has its
@@ -58,6 +58,8 @@ class TensorParallelDriver : public ForwardingRunner {
   // answers.
   absl::Status RunOnAllRanks(StepCommand command, const std::function<absl::Status()>& here)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sleep on all ranks; its error is sticky.
+  absl::Status SleepAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RecordError(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends heartbeats while there are no steps.
   void SendHeartbeats();

@@ -196,6 +196,15 @@ TEST_F(TensorParallelDriverTest, MemoryIsTakenByAllOrNone) {
   for (const FakeModelRunner* runner : runners_) EXPECT_TRUE(runner->held);
 }
 
+TEST_F(TensorParallelDriverTest, AfterARankThatDoesNotSleepNoCallSucceeds) {
+  Start();
+  runners_[1]->fail_release = true;
+  const absl::Status status = leading_->Sleep();
+  EXPECT_EQ(status, absl::InternalError("rank 1: the memory cannot be given back"));
+  EXPECT_EQ(leading_->Launch({}), status);
+  EXPECT_EQ(leading_->Wake(), status);
+}
+
 // Through an engine, whose thread makes all calls; once a rank's memory is not free at the first
 // attempt.
 TEST_F(TensorParallelDriverTest, AllRanksReleaseMemoryForAnUpdate) {
