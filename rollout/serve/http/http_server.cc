@@ -140,6 +140,9 @@ absl::Status HttpServer::Start() {
 
 void HttpServer::Stop(absl::Duration grace) {
   if (!accept_thread_.joinable()) return;
+  // From now on new connections are refused. httplib's accepting thread closes the socket and ends.
+  // Its stop() would also cut streams that have not begun.
+  shutdown(svr_sock_, SHUT_RDWR);
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -149,7 +152,6 @@ void HttpServer::Stop(absl::Duration grace) {
     mutex_.AwaitWithTimeout(absl::Condition(this, &HttpServer::NoneOpen), grace);
     for (const auto& [fd, connection] : connections_) shutdown(fd, SHUT_RDWR);
   }
-  stop();
   accept_thread_.join();
 }
 

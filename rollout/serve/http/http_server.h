@@ -46,8 +46,8 @@ class HttpServer : public httplib::Server {
   absl::Status Start();
   int port() const { return port_; }
 
-  // Closes idle and new connections at once, each other connection when its request is answered or
-  // after `grace`, then the listening socket. Returns when all are closed.
+  // Closes the listening socket and idle connections at once, each other connection when its
+  // request is answered or after `grace`. Returns when all are closed.
   void Stop(absl::Duration grace);
 
   // For handlers: the socket of a request's connection, to check whether the client is still

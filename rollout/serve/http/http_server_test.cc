@@ -3,12 +3,43 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <future>
 #include <string>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 
 namespace tritonrl {
 namespace {
+
+TEST(HttpServer, StopRefusesNewConnectionsWhileARequestIsAnswered) {
+  absl::Notification begun, finish;
+  HttpServer server({});
+  server.Get("/slow", [&](const httplib::Request&, httplib::Response& response) {
+    begun.Notify();
+    finish.WaitForNotification();
+    response.set_content("done", "text/plain");
+  });
+  ASSERT_TRUE(server.Start().ok());
+  const auto get = [&](const char* path) {
+    return httplib::Client("127.0.0.1", server.port()).Get(path);
+  };
+  auto slow = std::async(std::launch::async, get, "/slow");
+  begun.WaitForNotification();
+  auto stopped = std::async(std::launch::async, [&] { server.Stop(absl::Seconds(60)); });
+  const absl::Time deadline = absl::Now() + absl::Seconds(4);
+  httplib::Error error = httplib::Error::Success;
+  while (error != httplib::Error::Connection && absl::Now() < deadline) {
+    error = get("/").error();
+  }
+  EXPECT_EQ(error, httplib::Error::Connection);
+  finish.Notify();
+  const httplib::Result answer = slow.get();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "done");
+  stopped.get();
+}
 
 TEST(ApiKey, ComesFromAPrivateFileOrTheEnvironment) {
   const std::string dir = MakeTempDirectory("key").value();
