@@ -1,4 +1,4 @@
-"""Greedy answers by transformers' generate, for greedy_peer_test.
+"""Greedy answers by transformers' generate, for transformers_greedy_test.
 
 Standard input: a list of {"model": folder, "tokens": most tokens of an answer, "runs": a list of
 {"prompt": token ids, "stop_ids": token ids}}. Standard output: for each model a list with, for each
