@@ -147,8 +147,9 @@ absl::Status Weights::Save(const std::string& dir, at::ScalarType dtype,
     written.push_back("model.safetensors.index.json");
     RETURN_IF_ERROR(WriteFileAtomic(JoinPath(dir, written.back()), index.dump(2) + "\n"));
   }
-  RETURN_IF_ERROR(WriteModelConfig(config(), dir, dtype == at::kFloat ? "float32" : "bfloat16"));
-  return RemoveStaleFiles(dir, written);
+  // At once: a reader prefers an old model.safetensors to the new shards.
+  RETURN_IF_ERROR(RemoveStaleFiles(dir, written));
+  return WriteModelConfig(config(), dir, dtype == at::kFloat ? "float32" : "bfloat16");
 }
 
 std::shared_ptr<Weights> Weights::Clone() const {

@@ -73,6 +73,21 @@ TEST_F(WeightsTest, SavedAndLoadedInOneFileOrShards) {
             (std::vector<std::string>{"config.json", "model.safetensors"}));
 }
 
+// The old file is gone as soon as the shards are complete: no failure later may leave old weights.
+TEST_F(WeightsTest, AFailureAfterTheShardsLeavesNoOldWeights) {
+  const auto weights = SmallWeights(SmallConfig(), 2);
+  ASSERT_TRUE(SmallWeights(SmallConfig(), 1)->Save(dir_).ok());
+  const std::string config = JoinPath(dir_, "config.json");
+  ASSERT_TRUE(RemoveTree(config).ok());
+  ASSERT_TRUE(CreateDirectories(JoinPath(config, "in the way")).ok());
+  EXPECT_FALSE(weights->Save(dir_, at::kFloat, 40000).ok());
+  const auto reader = SafetensorsReader::OpenFolder(dir_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto read = reader->Read(kDown);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(SameBits(*read, weights->Get(kDown)));
+}
+
 // The embedding has more elements than one chunk of the reader.
 TEST_F(WeightsTest, PartsAreReadAloneAndLargeTensorsInChunks) {
   ModelConfig config = SmallConfig();
