@@ -43,6 +43,13 @@ absl::StatusOr<std::string> TypeName(at::ScalarType type) {
       absl::StrCat("element type ", c10::toString(type), " can't be stored as safetensors"));
 }
 
+// The value of an extent or offset; null if `json` is none. The limit is above the size of any file
+// and leaves room for sums.
+std::optional<int64_t> ParseSize(const Json& json) {
+  if (!json.is_number_unsigned() || json.get<uint64_t>() >> 62 != 0) return std::nullopt;
+  return json.get<int64_t>();
+}
+
 // Parses and checks one header entry. The offsets of the result are relative to the data section.
 absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::string& name,
                                             const Json& json) {
@@ -62,21 +69,20 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::
   entry.dtype = *dtype;
   int64_t size = static_cast<int64_t>(c10::elementSize(*dtype));
   for (const Json& n : json.at("shape")) {
-    if (!n.is_number_unsigned()) return error("has a malformed shape");
-    const int64_t extent = n.get<int64_t>();
-    if (extent > 0 && size > std::numeric_limits<int64_t>::max() / extent) {
+    const std::optional<int64_t> extent = ParseSize(n);
+    if (!extent) return error("has a malformed shape");
+    if (*extent > 0 && size > std::numeric_limits<int64_t>::max() / *extent) {
       return error("has an impossible shape");
     }
-    size *= extent;
-    entry.shape.push_back(extent);
+    size *= *extent;
+    entry.shape.push_back(*extent);
   }
   const Json& offsets = json.at("data_offsets");
-  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) {
-    return error("has malformed data offsets");
-  }
-  entry.begin = offsets[0].get<int64_t>();
+  const std::optional<int64_t> begin = ParseSize(offsets[0]), end = ParseSize(offsets[1]);
+  if (!begin || !end) return error("has malformed data offsets");
+  entry.begin = *begin;
   entry.size = size;
-  if (entry.begin < 0 || offsets[1].get<int64_t>() - entry.begin != size) {
+  if (*end - *begin != size) {
     return error(absl::StrCat("has a byte range that does not fit its shape [",
                               absl::StrJoin(entry.shape, ", "), "] of ", type));
   }

@@ -212,6 +212,11 @@ TEST_F(WeightsTest, MalformedHeadersAreRefused) {
       {R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "malformed shape"},
       {R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})",
        "impossible shape"},
+      {R"({"a":{"dtype":"F32","shape":[18446744073709551614],"data_offsets":[8,0]}})",
+       "malformed shape"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)"
+       R"([9223372036854775804,9223372036854775808]}})",
+       "malformed data offsets"},
       {R"({"a":[1]})", "malformed header entry"},
       {R"([1])", "header is not JSON"}};
   for (const auto& [header, message] : cases) {
