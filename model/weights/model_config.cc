@@ -150,6 +150,7 @@ std::vector<double> RopeInverseFrequencies(const ModelConfig& config) {
 }
 
 absl::Status ValidateModelConfig(const ModelConfig& config, const std::string& where) {
+  constexpr int64_t kMaxSize = int64_t{1} << 31;
   const std::pair<const char*, int64_t> sizes[] = {
       {"hidden_size", config.hidden_size},
       {"num_hidden_layers", config.num_layers},
@@ -160,9 +161,9 @@ absl::Status ValidateModelConfig(const ModelConfig& config, const std::string& w
       {"vocab_size", config.vocab_size},
       {"max_position_embeddings", config.max_positions}};
   for (const auto& [field, value] : sizes) {
-    if (value < 1 || value > (int64_t{1} << 31)) {
+    if (value < 1 || value > kMaxSize) {
       return absl::InvalidArgumentError(
-          absl::StrCat(where, ": field ", field, " is ", value, ", must be at least 1"));
+          absl::StrCat(where, ": field ", field, " is ", value, ", must be from 1 to ", kMaxSize));
     }
   }
   if (config.num_heads % config.num_kv_heads != 0) {

@@ -98,6 +98,8 @@ TEST(ConfigTest, EachMistakeNamesFileAndField) {
       {"\"silu\"", "\"gelu\"", "field hidden_act"},
       {"\"attention_bias\": false", "\"attention_bias\": true", "field attention_bias is true"},
       {"\"num_hidden_layers\": 4", "\"num_hidden_layers\": 0", "field num_hidden_layers is 0"},
+      {"\"vocab_size\": 768", "\"vocab_size\": 3000000000",
+       "vocab_size is 3000000000, must be from 1 to 2147483648"},
       {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"yarn\"}", "\"yarn\""},
       {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"llama3\"}", "factor"},
       {"[3, 5]", "\"stop\"", "field eos_token_id"},
