@@ -49,8 +49,9 @@ TEST(Tokenizer, AppliesMergesByRank) {
 }
 
 TEST(Tokenizer, MergesDoNotCrossPieces) {
-  // The split makes the line end a piece of its own.
+  // The split makes white space a piece of its own, unless it is one space before letters.
   EXPECT_EQ(Small().Encode("a\na"), (Ids{0, 4, 0}));
+  EXPECT_EQ(Small().Encode("  a"), (Ids{3, 3, 0})) << "the merge \"Ġ a\" would cross pieces";
 }
 
 TEST(Tokenizer, NormalizesFirst) {
