@@ -1,5 +1,7 @@
 #include "model/tokenizer/pre_tokenizer.h"
 
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -48,6 +50,12 @@ using MatchData =
 using MatchContext =
     std::unique_ptr<pcre2_match_context, Deleter<pcre2_match_context, pcre2_match_context_free>>;
 using JitStack = std::unique_ptr<pcre2_jit_stack, Deleter<pcre2_jit_stack, pcre2_jit_stack_free>>;
+
+std::string ErrorText(int error) {
+  PCRE2_UCHAR message[256];
+  pcre2_get_error_message(error, message, sizeof(message));
+  return reinterpret_cast<char*>(message);
+}
 
 }  // namespace
 
@@ -108,10 +116,8 @@ absl::StatusOr<Regex> Regex::Compile(const std::string& pattern) {
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(written_out.data()), written_out.size(),
                     PCRE2_UTF | PCRE2_UCP, &error, &position, nullptr);
   if (code == nullptr) {
-    PCRE2_UCHAR message[256];
-    pcre2_get_error_message(error, message, sizeof(message));
-    return absl::InvalidArgumentError(absl::StrCat("malformed regular expression \"", pattern,
-                                                   "\": ", reinterpret_cast<char*>(message)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("malformed regular expression \"", pattern, "\": ", ErrorText(error)));
   }
   // Without a just-in-time compiler PCRE2's interpreter gives the same matches more slowly.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
@@ -123,6 +129,7 @@ void Regex::ForEachMatch(absl::string_view text,
   MatchData match(pcre2_match_data_create_from_pattern(code_->code, nullptr));
   MatchContext context(pcre2_match_context_create(nullptr));
   JitStack stack(pcre2_jit_stack_create(kMinJitStack, kMaxJitStack, nullptr));
+  if (match == nullptr || context == nullptr) throw std::bad_alloc();
   pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
   // The pattern comes from a model's file and the text has a bounded length, so only memory limits
   // a match.
@@ -141,7 +148,12 @@ void Regex::ForEachMatch(absl::string_view text,
       result = pcre2_match(code_->code, subject, text.size(), start, options, match.get(),
                            context.get());
     }
-    if (result < 0) return;
+    if (result == PCRE2_ERROR_NOMATCH) return;
+    // Not "no match": the rest of the text would become one piece, with other ids.
+    if (result < 0) {
+      throw std::runtime_error(
+          absl::StrCat("a match over ", text.size(), " bytes of text failed: ", ErrorText(result)));
+    }
     const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(match.get());
     on_match(offsets[0], offsets[1]);
     start = offsets[1];

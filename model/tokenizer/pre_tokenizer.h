@@ -26,7 +26,8 @@ class Regex {
   static absl::StatusOr<Regex> Compile(const std::string& pattern);
 
   // Calls `on_match(begin, end)` with byte offsets for each non-empty match from left to right.
-  // `text` must be valid UTF-8.
+  // `text` must be valid UTF-8. Throws std::bad_alloc or std::runtime_error if the match fails, as
+  // for lack of memory.
   void ForEachMatch(absl::string_view text,
                     const std::function<void(size_t begin, size_t end)>& on_match) const;
 

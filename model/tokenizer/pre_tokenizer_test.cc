@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,11 @@ TEST(Regex, EmptyMatchesAreLeftOut) {
 TEST(Regex, QuotedTextMatchesItself) {
   const std::string text = "a.b*(c)[d]{2}|^$\\+?-#";
   EXPECT_EQ(Matches(QuoteRegex(text), "x" + text + "y"), (std::vector<std::string>{text}));
+}
+
+TEST(Regex, AMatchThatFailsIsNotTakenForNoMatch) {
+  EXPECT_EQ(Matches("(a+)+c", "aaaaaaaac").size(), 1u);
+  EXPECT_THROW(Matches("(*LIMIT_MATCH=1)(a+)+c", "aaaaaaaac"), std::runtime_error);
 }
 
 TEST(Regex, MalformedPatternIsAnError) {

@@ -32,7 +32,8 @@ class Tokenizer {
   // each maximal ill-formed part (as in Python's decode(errors="replace")). Added tokens in the
   // text are recognised. With parse_special=false those marked "special" remain plain text (the
   // library's encode_special_tokens=True), which is right for text that must not contain control
-  // tokens. Never adds a begin or end token.
+  // tokens. Never adds a begin or end token. Throws std::bad_alloc or std::runtime_error if the
+  // split into pieces fails, as for lack of memory.
   std::vector<int32_t> Encode(absl::string_view text, bool parse_special = true) const;
 
   // Returns the text of `ids`, always valid UTF-8: bytes of an incomplete character become U+FFFD.
