@@ -73,8 +73,7 @@ const Transformer::Options& Transformer::options() const { return impl_->options
 
 void Transformer::set_recompute(std::vector<RecomputeSet> layers) {
   TORCH_CHECK(layers.empty() || static_cast<int64_t>(layers.size()) == config_.num_layers,
-              "what to recompute is given for ", layers.size(), " of ", config_.num_layers,
-              " layers");
+              "recompute is given for ", layers.size(), " of ", config_.num_layers, " layers");
   recompute_ = std::move(layers);
 }
 

@@ -133,7 +133,7 @@ namespace {
 
 void CheckSameRepresentation(const Fp8Matrix& a, const Fp8Matrix& b) {
   TORCH_CHECK(a.in_hardware() == b.in_hardware(),
-              "operands of an FP8 GEMM lie on different devices or are of different types");
+              "operands of an FP8 GEMM are on different devices or have different types");
 }
 
 Fp8Scales ScalesOf(const Fp8Matrix& a, const Fp8Matrix& b, bool fast) {

@@ -145,7 +145,7 @@ absl::Status DoesNotFit(const ModelConfig& config, const StepShape& step,
       "a micro-batch of ", step.tokens, " tokens needs at least ",
       Gib(held.total() + least.bytes + limit.reserve), " of memory (weights ", Gib(held.weights),
       ", gradients ", Gib(held.gradients), ", optimizer ", Gib(held.optimizer), ", other ",
-      Gib(held.other), ", the step with all that pays recomputed ", Gib(least.bytes), ", reserve ",
+      Gib(held.other), ", the step with the most recompute ", Gib(least.bytes), ", reserve ",
       Gib(limit.reserve), "), and there are ", Gib(limit.bytes), "; ",
       largest > 0 ? absl::StrCat("at most ", largest, " tokens fit")
                   : std::string("not even one token fits: use more GPUs or a smaller model")));

@@ -39,7 +39,7 @@ TEST(WeightShard, HeadsAndIntermediateColumnsAreDivided) {
 TEST(WeightShard, ASizeThatIsNotDivisibleIsNamed) {
   ModelConfig config = FourHeads(true);
   EXPECT_EQ(ShardConfig(config, 3).status(),
-            absl::InvalidArgumentError("the model cannot be spread over 3 ranks: its "
+            absl::InvalidArgumentError("the model cannot be sharded over 3 ranks: its "
                                        "num_attention_heads is 8, which 3 does not divide"));
   EXPECT_TRUE(
       absl::StrContains(ShardConfig(config, 8).status().message(), "num_key_value_heads is 4"));

@@ -283,7 +283,7 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::RandomShard(const ModelConfig&
 absl::StatusOr<ModelConfig> ShardConfig(const ModelConfig& config, int ranks) {
   if (ranks < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a model cannot be spread over ", ranks, " ranks"));
+        absl::StrCat("a model cannot be sharded over ", ranks, " ranks"));
   }
   ModelConfig part = config;
   const std::pair<const char*, int64_t*> divided[] = {
@@ -292,7 +292,7 @@ absl::StatusOr<ModelConfig> ShardConfig(const ModelConfig& config, int ranks) {
       {"intermediate_size", &part.intermediate_size}};
   for (const auto& [field, size] : divided) {
     if (*size % ranks != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("the model cannot be spread over ", ranks,
+      return absl::InvalidArgumentError(absl::StrCat("the model cannot be sharded over ", ranks,
                                                      " ranks: its ", field, " is ", *size,
                                                      ", which ", ranks, " does not divide"));
     }

@@ -67,11 +67,11 @@ absl::StatusOr<std::unique_ptr<CudaRunner>> CudaRunner::Create(std::shared_ptr<W
   RETURN_IF_ERROR(
       AddContext(made, absl::StrCat("with a cache of ", config.cache_bytes() >> 20, " MiB")));
   if (impl == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no memory is left on the GPU for keys and values: beside the engine's buffers and ",
-        context.spare_bytes >> 20, " MiB that are spared for training it lacks ",
-        (page_bytes - config.cache_bytes()) >> 20,
-        " MiB; lower max_num_seqs, max_length or max_num_batched_tokens"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no GPU memory is left for the KV cache: beside the engine's buffers and ",
+                     context.spare_bytes >> 20, " MiB reserved for training, ",
+                     (page_bytes - config.cache_bytes()) >> 20,
+                     " MiB are missing; lower max_num_seqs, max_length or max_num_batched_tokens"));
   }
   return std::unique_ptr<CudaRunner>(new CudaRunner(config, context, std::move(impl)));
 }
@@ -123,7 +123,7 @@ absl::Status CudaRunner::Wake() {
   if (asked != cudaSuccess) return taken;
   return absl::ResourceExhaustedError(
       absl::StrCat("keys and values need ", config_.cache_bytes() >> 20, " MiB, and the GPU has ",
-                   free >> 20, " free; lower cache_bytes, or what others keep there"));
+                   free >> 20, " free; lower cache_bytes or free other GPU memory"));
 }
 
 absl::Status CudaRunner::Launch(const ModelStep& step) {

@@ -246,7 +246,7 @@ namespace {
 
 constexpr double kCacheShare = 0.9;  // maximum share of the free memory
 
-bool HasRowScaledProducts() { return at::cuda::getCurrentDeviceProperties()->major == 9; }
+bool HasRowScaledGemms() { return at::cuda::getCurrentDeviceProperties()->major == 9; }
 
 }  // namespace
 
@@ -292,17 +292,17 @@ absl::Status CheckSupported(const ModelConfig& model, const EngineConfig& config
   }
   if (config.batch_invariant() && context.ranks != nullptr) {
     return absl::InvalidArgumentError(
-        "batch_invariant is on, but the model is spread over ranks, whose sums round by the size "
-        "of a step; leave one of the two off");
+        "batch_invariant is on, but the model is sharded over ranks, and the rounding of their "
+        "all-reduces depends on the size of a step; leave one of the two off");
   }
   if (config.fp8_weights() && !Fp8Weights::Supports(model)) {
     return absl::InvalidArgumentError(
         "fp8_weights needs sizes of this model's layers to be multiples of 16; leave it off");
   }
-  if (config.fp8_weights() && !HasRowScaledProducts()) {
+  if (config.fp8_weights() && !HasRowScaledGemms()) {
     return absl::FailedPreconditionError(
-        "fp8_weights needs a GPU of compute capability 9.0 (H100, H200), for which alone cuBLASLt "
-        "has products with a factor for each row; leave it off");
+        "fp8_weights needs a GPU of compute capability 9.0 (H100, H200): only there cuBLASLt "
+        "has FP8 GEMMs with a scale for each row; leave it off");
   }
   return absl::OkStatus();
 }

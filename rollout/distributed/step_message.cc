@@ -152,7 +152,7 @@ absl::Status DecodeStatus(absl::string_view text) {
   const size_t space = text.find(' ');
   int code = 0;
   if (space == absl::string_view::npos || !absl::SimpleAtoi(text.substr(0, space), &code)) {
-    return absl::DataLossError("what another rank said of a step is damaged");
+    return absl::DataLossError("a status that another rank sent is damaged");
   }
   return absl::Status(static_cast<absl::StatusCode>(code), text.substr(space + 1));
 }

@@ -56,7 +56,7 @@ absl::Status InitTensorParallel(int wanted, std::unique_ptr<ProcessGroup>* ranks
     return absl::InvalidArgumentError(
         absl::StrCat(started,
                      " ranks were started, which would all do the same; start one, or "
-                     "spread the model over them by --tensor_parallel=",
+                     "shard the model over them with --tensor_parallel=",
                      started));
   }
   if (wanted == 1) {

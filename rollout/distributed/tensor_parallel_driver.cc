@@ -153,7 +153,7 @@ absl::Status Execute(const StepMessage& message, const RankChannels& links, Mode
     case StepCommand::kEnd:
       return absl::OkStatus();
   }
-  return absl::InternalError("a command that nobody knows");
+  return absl::InternalError("unknown command of rank 0");
 }
 
 // Reports an error to rank 0, then waits until rank 0 ends.

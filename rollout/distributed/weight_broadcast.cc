@@ -23,7 +23,7 @@ constexpr int64_t kAlignment = 64;  // elements; alignment of parameters in the 
 int64_t AlignUp(int64_t element) { return (element + kAlignment - 1) / kAlignment * kAlignment; }
 
 absl::Status MalformedUpdate() {
-  return absl::DataLossError("what another rank sent is no update of these weights");
+  return absl::DataLossError("a message of another rank is not an update of these weights");
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ absl::Status CompareDescriptions(const std::vector<std::string>& descriptions) {
       return line < lines.size() ? lines[line] : std::string("nothing more");
     };
     return absl::InvalidArgumentError(
-        absl::StrCat("rank ", rank, " cannot get the weights of rank 0, which are others: it has ",
+        absl::StrCat("rank ", rank, " cannot receive the weights of rank 0, which differ: it has ",
                      text(other), " where rank 0 has ", text(first), "; load the same model"));
   }
   return absl::OkStatus();
@@ -152,8 +152,8 @@ absl::Status CompareArrivals(const std::vector<std::string>& arrivals,
     const auto differ = std::mismatch(first.begin(), first.end(), other.begin()).first;
     const FlatRange& bucket = buckets[differ - first.begin() - 1];
     return absl::DataLossError(absl::StrCat(
-        "elements ", bucket.begin, " to ", bucket.end, " of the weights are others on rank ", rank,
-        " than on rank 0: the transfer damaged them, or they were changed before its end"));
+        "elements ", bucket.begin, " to ", bucket.end, " of the weights differ between rank ", rank,
+        " and rank 0: the transfer damaged them, or they were changed before its end"));
   }
   return absl::OkStatus();
 }

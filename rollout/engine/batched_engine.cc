@@ -35,7 +35,7 @@ absl::Status BatchedEngine::Submit(GenerateRequest request) {
   if (!failure_.ok()) return failure_;
   if (updating_) {
     return absl::FailedPreconditionError(
-        absl::StrCat("request ", request.id, ": a weight update is under way"));
+        absl::StrCat("request ", request.id, ": a weight update is in progress"));
   }
   if (outstanding_ + request.n > limits_.max_outstanding) {
     return absl::ResourceExhaustedError(
@@ -95,7 +95,7 @@ EngineStats BatchedEngine::Stats() const {
 absl::Status BatchedEngine::BeginWeightUpdate() {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
-  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
+  if (updating_) return absl::FailedPreconditionError("a weight update is in progress already");
   // Samples are published after the last use of the weights: without unfinished samples the weights
   // are not in use.
   if (unfinished_ > 0) {
@@ -111,12 +111,12 @@ absl::Status BatchedEngine::BeginWeightUpdate() {
 absl::Status BatchedEngine::PauseForWeightUpdate(KvPolicy kv_policy) {
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
-  if (updating_) return absl::FailedPreconditionError("a weight update is under way already");
+  if (updating_) return absl::FailedPreconditionError("a weight update is in progress already");
   if (runner_->batch_invariant() && unfinished_ > 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot update the weights under the ", unfinished_,
-                     " samples that are being generated: what they become would depend on the "
-                     "moment, and the engine is batch-invariant"));
+        absl::StrCat("cannot update the weights: ", unfinished_,
+                     " samples are being generated, and the engine is batch-invariant: their "
+                     "tokens would depend on the time of the update"));
   }
   return AwaitPause(kv_policy);
 }

@@ -69,7 +69,7 @@ int UpdateUnderSamples(KvPolicy kv_policy, const FakeModelRunner::Options& optio
     moment->WaitForNotification();
     EXPECT_TRUE(engine.PauseForWeightUpdate(kv_policy).ok());
     EXPECT_EQ(engine.PauseForWeightUpdate(kv_policy).code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(runner->launched, runner->collected) << "steps are under way";
+    EXPECT_EQ(runner->launched, runner->collected) << "steps are in flight";
     EXPECT_EQ(runner->held, !enable_sleep_mode || kv_policy == KvPolicy::kKeep);
     runner->weights = ++version;
     engine.EndWeightUpdate(version);

@@ -101,7 +101,7 @@ TransformerRunner::TransformerRunner(const EngineConfig& config, const EngineCon
 
 absl::Status TransformerRunner::Sleep() {
   if (!results_.empty()) {
-    return absl::FailedPreconditionError("memory cannot be given back while a step is under way");
+    return absl::FailedPreconditionError("the engine cannot sleep while a step is in flight");
   }
   cache_.reset();
   return absl::OkStatus();
@@ -119,7 +119,7 @@ absl::Status TransformerRunner::Wake() {
 
 absl::Status TransformerRunner::Launch(const ModelStep& step) {
   if (cache_ == nullptr) {
-    return absl::FailedPreconditionError("a step needs the memory that Sleep gave back");
+    return absl::FailedPreconditionError("the engine sleeps: call Wake() before a step");
   }
   return CatchTorch("a step of generation", kLessMemory, [&] {
     results_.push_back(DrawAll(step, RunModel(step)));

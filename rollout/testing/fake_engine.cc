@@ -12,7 +12,7 @@ absl::Status FakeEngine::Submit(GenerateRequest request) {
   RETURN_IF_ERROR(ValidateSampling(request.sampling));
   absl::MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
-  if (updating_) return absl::FailedPreconditionError("a weight update is under way");
+  if (updating_) return absl::FailedPreconditionError("a weight update is in progress");
   if (request.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
   for (int index = request.first_index; index < request.first_index + request.n; ++index) {

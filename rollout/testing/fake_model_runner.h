@@ -82,7 +82,7 @@ class FakeModelRunner : public ModelRunner {
 
   absl::Status Sleep() override {
     ExpectOneThread();
-    EXPECT_TRUE(flights_.empty()) << "steps are under way";
+    EXPECT_TRUE(flights_.empty()) << "steps are in flight";
     if (!held) return absl::OkStatus();
     if (fail_release) return absl::InternalError("the memory cannot be given back");
     for (std::vector<int32_t>& page : pages_) page.assign(kPage, kLost);

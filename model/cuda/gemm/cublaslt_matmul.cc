@@ -84,7 +84,8 @@ MatmulOperand::MatmulOperand(const at::Tensor& x) : transposed(x.stride(1) != 1 
 CublasLtMatmul::CublasLtMatmul(const at::Tensor& a, const at::Tensor& b, const Fp8Scales* fp8,
                                const at::Tensor* add, const at::Tensor& out)
     : first_(b), second_(a), result_(out), addend_(add == nullptr ? out : *add) {
-  TORCH_CHECK(!result_.transposed && !addend_.transposed, "the result lies row by row");
+  TORCH_CHECK(!result_.transposed && !addend_.transposed,
+              "the result and the addend must be row-major");
   TORCH_CHECK(a.size(1) == b.size(0) && out.size(0) == a.size(0) && out.size(1) == b.size(1),
               "matrices do not fit");
   CheckCublas(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a matmul");
@@ -105,7 +106,7 @@ CublasLtMatmul::~CublasLtMatmul() { cublasLtMatmulDescDestroy(description_); }
 
 void CublasLtMatmul::Set(const Fp8Scales& fp8) {
   TORCH_CHECK(first_.transposed && !second_.transposed,
-              "fp8 operands lie with the summed dimension contiguous");
+              "the reduced dimension of FP8 operands must be contiguous");
   fast_accumulation_ = fp8.fast ? 1 : 0;
   per_row_ = fp8.per_row;
   const cublasLtMatmulMatrixScale_t scales = per_row_ ? CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F

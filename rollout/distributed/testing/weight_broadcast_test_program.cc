@@ -251,8 +251,8 @@ absl::Status ReceiveDamaged(const Setting& setting, const Weights& weights) {
 absl::Status Damaged(const Setting& setting) {
   ASSIGN_OR_RETURN(Parts parts, MakeParts(setting));
   const int last = setting.ranks->size() - 1;
-  const std::string found = absl::StrCat("elements 3200 to 6400 of the weights are others on rank ",
-                                         last, " than on rank 0");
+  const std::string found = absl::StrCat(
+      "elements 3200 to 6400 of the weights differ between rank ", last, " and rank 0");
   if (setting.sends()) {
     RETURN_IF_ERROR(ExpectError(parts.broadcast->Send(1), absl::StatusCode::kDataLoss, found));
   } else if (setting.ranks->rank() == last) {
