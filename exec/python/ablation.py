@@ -25,7 +25,7 @@ _MAX_TEXT = 200
 
 
 class Ablation:
-    """Serves orders until the supervisor has enough (formats in README.md)."""
+    """Serves orders until the supervisor has enough (formats: docs/protocol.md)."""
 
     def __init__(self, job, device, model, reader, writer, control, folder):
         self._job = job

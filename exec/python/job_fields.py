@@ -1,4 +1,4 @@
-"""The fields of jobs and of their results, with defaults (README.md has the formats)."""
+"""The fields of jobs and of their results, with defaults (formats: docs/protocol.md)."""
 
 import platform
 

@@ -1,4 +1,4 @@
-"""Nested Python values with their tensors as bytes in memory, and a description of what lies where (see README.md)."""
+"""Nested Python values with their tensors as bytes in memory, and a description of their layout (docs/protocol.md)."""
 
 import math
 import mmap

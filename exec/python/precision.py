@@ -21,7 +21,7 @@ made of the reference's own errors, so that it is small where the reference is e
   absolute = A * fine + T * tensor + (F + sqrt(L)) * u * M + the type's smallest number
   relative = (F + sqrt(L)) * u + 2 * (rounding of the output's own type, if that is half or bfloat16)
 
-A = 16 (4 where the reference itself computes in half precision), T = 2, F = 32. exec/compare/README.md has the figures behind
+A = 16 (4 where the reference itself computes in half precision), T = 2, F = 32. docs/performance.md has the figures behind
 them. Where there is no float64 result to be had the output is compared as in the paper's mode, with a note why.
 """
 

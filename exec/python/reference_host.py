@@ -1,6 +1,6 @@
 """The reference host: an oracle's process that stays alive. It keeps inputs and expected outputs to itself, exchanges
-tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (formats
-in README.md).
+tensors with a candidate's process through two windows of memory, compares and times, as the supervisor orders (formats:
+docs/protocol.md).
 
 The candidate can write its windows at any time: nothing is read from one but the candidate's outputs, and those are
 copied before they are looked at.

@@ -1,4 +1,4 @@
-"""Runs one job: see README.md in this folder for the formats. `run_job` never raises and is meant to be called once per process.
+"""Runs one job (formats: docs/protocol.md). `run_job` never raises and is meant to be called once per process.
 
 A job has one of two roles: "oracle" runs the reference and makes inputs and expected outputs, "runner" runs a candidate
 on inputs it is given.
@@ -189,7 +189,7 @@ class _Run:
 
 
 def run_job(job, on_phase=lambda name: None, on_result=lambda result: None):
-    """Result of the job (both as in README.md). on_phase(name) is called when a phase begins. A runner whose calls all
+    """Result of the job (both as in docs/protocol.md). on_phase(name) is called when a phase begins. A runner whose calls all
     went well calls on_result(result) before it serves ablated calls, which change nothing in the result any more. A
     reference host goes on with other tasks as long as it is given some."""
     if not job.get("host"):

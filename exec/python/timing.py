@@ -1,7 +1,7 @@
 """Rounds of timed calls on a GPU, ordered by the supervisor, which takes the time from outside as well.
 
 The same code times the reference (in an oracle's process) and the candidate (in its own). What a candidate could do
-to look faster, and why it does not help, stands in exec/timing/README.md.
+to look faster, and why it does not help, stands in docs/verifier.md (Times).
 """
 
 import statistics
