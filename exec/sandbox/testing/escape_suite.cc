@@ -105,25 +105,35 @@ void EscapeSuite::CheckOutcome(const Attempt& attempt, const ExecResult& result,
   if (lost != workers_lost_ && !attempt.may_cost_a_worker) wrong->push_back("the worker was lost");
 }
 
+void EscapeSuite::AddChanges(bool with_processes, std::vector<std::string>* wrong) {
+  std::vector<std::string> changes = world_->Changes();
+  for (std::string& change : changes) {
+    if (!with_processes && absl::StartsWith(change, "processes below us")) continue;
+    wrong->push_back(std::move(change));
+  }
+  if (!changes.empty()) world_->Remember();  // or the next attempt would fail for these changes
+}
+
 std::vector<std::string> EscapeSuite::Try(const Attempt& attempt) {
   std::vector<std::string> wrong;
   const auto result = Run(attempt);
   if (!result.ok()) return {std::string(result.status().message())};
   PrintRow(attempt, *result);
   CheckOutcome(attempt, *result, &wrong);
-  // The pool replaces a lost worker only for the next job, so after a loss the outside world is
-  // compared after the honest candidate.
-  if (backend_->pool().counts().workers_lost == workers_lost_) {
-    for (std::string& change : world_->Changes()) wrong.push_back(std::move(change));
-    if (!wrong.empty()) world_->Remember();  // or the next attempt would fail for these changes
-  }
+  const auto lost_a_worker = [this] {
+    return backend_->pool().counts().workers_lost != workers_lost_;
+  };
+  // The pool counts and replaces a lost worker only for the next job. The world is therefore
+  // compared after the honest candidate if a worker may be lost.
+  const bool compare_first = !attempt.may_cost_a_worker && !lost_a_worker();
+  if (compare_first) AddChanges(/*with_processes=*/true, &wrong);
   RunHonest(&wrong);
-  if (backend_->pool().counts().workers_lost != workers_lost_) {
+  if (lost_a_worker()) {
     workers_lost_ = backend_->pool().counts().workers_lost;
-    for (std::string& change : world_->Changes()) {
-      if (!absl::StartsWith(change, "processes below us")) wrong.push_back(std::move(change));
-    }
+    AddChanges(/*with_processes=*/false, &wrong);
     world_->Remember();
+  } else if (!compare_first) {
+    AddChanges(/*with_processes=*/true, &wrong);
   }
   return wrong;
 }

@@ -45,6 +45,9 @@ class EscapeSuite {
   void CheckOutcome(const Attempt& attempt, const ExecResult& result,
                     std::vector<std::string>* wrong);
   void RunHonest(std::vector<std::string>* wrong);
+  // Compares the outside world with its remembered state and remembers the new one. Without
+  // `with_processes` the processes below this one may differ.
+  void AddChanges(bool with_processes, std::vector<std::string>* wrong);
 
   std::unique_ptr<EscapeWorld> world_;
   std::unique_ptr<PythonBackend> backend_;
