@@ -32,16 +32,22 @@ bool IsOwnFlagFile(absl::string_view file) {
 
 std::string Version() { return kVersion; }
 
+std::string VersionLine() { return absl::StrCat("TritonRL ", kVersion, "\n"); }
+
+absl::Status SetUpLogFromFlags() {
+  return SetUpLog(
+      {.level = absl::GetFlag(FLAGS_log_level), .format = absl::GetFlag(FLAGS_log_format)});
+}
+
 std::vector<char*> StartProgram(const std::string& usage, int argc, char** argv) {
   absl::FlagsUsageConfig config;
   config.contains_help_flags = IsOwnFlagFile;
   config.contains_helpshort_flags = IsOwnFlagFile;
-  config.version_string = [] { return absl::StrCat("TritonRL ", kVersion, "\n"); };
+  config.version_string = VersionLine;
   absl::SetFlagsUsageConfig(config);
   absl::SetProgramUsageMessage(usage);
   std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  const absl::Status log = SetUpLog(
-      {.level = absl::GetFlag(FLAGS_log_level), .format = absl::GetFlag(FLAGS_log_format)});
+  const absl::Status log = SetUpLogFromFlags();
   if (!log.ok()) {
     std::fprintf(stderr, "ERROR: %s\n", std::string(log.message()).c_str());
     std::exit(1);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace tritonrl {
 
 // The version in the file VERSION at the top of the repository, e.g. "0.1.0".
@@ -17,6 +19,11 @@ std::string Version();
 // the arguments that are not flags. It exits with code 1 and one sentence after an unknown flag or
 // a bad value, and with code 0 after --help and --version.
 std::vector<char*> StartProgram(const std::string& usage, int argc, char** argv);
+
+// For a program that parses its flags itself: the line of --version, and the set-up of the log from
+// --log_level and --log_format, InvalidArgument if one has a bad value.
+std::string VersionLine();
+absl::Status SetUpLogFromFlags();
 
 // Records signals instead of letting them end the process. Its destructor restores the default
 // actions. At most one object may exist in a process.

@@ -19,6 +19,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/string_view.h"
+#include "base/program.h"
 #include "verify/cli/verify_command.h"
 
 ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
@@ -126,11 +127,16 @@ VerifyCommand CommandFromFlags() {
 int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (absl::string_view(argv[i]) == "--help") {
-      std::cout << kUsage << FlagsHelp("verify/cli/verify_main.cc");
+      std::cout << kUsage << FlagsHelp("verify/cli/verify_main.cc") << FlagsHelp("base/program.cc");
+      return 0;
+    }
+    if (absl::string_view(argv[i]) == "--version") {
+      std::cout << VersionLine();
       return 0;
     }
   }
-  const absl::Status flags = ParseFlags(argc, argv);
+  absl::Status flags = ParseFlags(argc, argv);
+  if (flags.ok()) flags = SetUpLogFromFlags();
   return flags.ok() ? RunCommand(CommandFromFlags()) : ReportCommandError(flags);
 }
 

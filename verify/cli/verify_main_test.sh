@@ -33,6 +33,10 @@ check() {
 reference="--reference=$examples/softmax_reference.py"
 check help 0 "Exit codes" --help
 check help_flags 0 "--preflight: check the tasks" --help
+check help_common_flags 0 "--log_level: least level logged" --help
+check version 0 "TritonRL " --version
+check log_flags 2 "--reference is missing" --log_level=error --log_format=json
+check bad_log_level 2 "--log_level is debug, info, warning, error or off, not 'loud'" --log_level=loud
 check no_arguments 2 "--reference is missing"
 check missing_file 2 "no_such_file.py" "$reference" --candidate="$work/no_such_file.py"
 check unknown_flag 2 "unknown flag --colour" --colour=red

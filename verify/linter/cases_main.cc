@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/program.h"
 #include "base/status.h"
 #include "verify/linter/testdata_reader.h"
 
@@ -47,4 +48,10 @@ int Main() {
 }  // namespace
 }  // namespace tritonrl
 
-int main() { return tritonrl::Main(); }
+int main(int argc, char** argv) {
+  tritonrl::StartProgram(
+      "Writes the linter's corpus as cases for //verify:verify --in.\n"
+      "  bazel run //verify/linter:cases > cases.jsonl",
+      argc, argv);
+  return tritonrl::Main();
+}
