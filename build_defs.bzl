@@ -7,6 +7,8 @@ load("//third_party:proto.bzl", "cc_proto_sources")
 _COPTS = [
     "-Wall",
     "-Werror",
+    # Tensor sizes are int64_t as in LibTorch, and size() of containers is unsigned: a cast at each
+    # comparison of the two would hide more than the warning shows.
     "-Wno-sign-compare",
     "-Wno-unknown-pragmas",
     # Headers of single operators instead of all of ATen: halves the compile time.
