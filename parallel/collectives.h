@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 // The interface for collectives and messages between the ranks of a process group.
 
@@ -48,15 +48,17 @@ class Collectives {
   // Sums a bucket of `full` ([flat_size] fp32, contiguous) over all ranks. Writes this rank's shard
   // of the sum to `local` ([LocalSize(rank)] fp32) at the shard's offset, or with `accumulate` adds
   // it there.
-  virtual absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
-                                     const at::Tensor& local, bool accumulate) = 0;
+  virtual absl::Status ReduceScatter(const ZeroShardPlan& plan, int64_t bucket,
+                                     const at::Tensor& full, const at::Tensor& local,
+                                     bool accumulate) = 0;
   // Blocks the CPU until the last ReduceScatter of `bucket` and all earlier ones have read `full`.
   // The caller may then overwrite the bucket. The CPU waits instead of the stream, because a stream
   // that waits for a lost rank never ends.
   virtual absl::Status WaitUntilRead(int64_t bucket) = 0;
   // Copies every rank's own shard of a bucket to all ranks, in place in `full` ([flat_size], any
   // type).
-  virtual absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) = 0;
+  virtual absl::Status AllGather(const ZeroShardPlan& plan, int64_t bucket,
+                                 const at::Tensor& full) = 0;
   // Replaces x (contiguous, any type, below 2 GiB) by rank `root`'s x.
   virtual absl::Status Broadcast(const at::Tensor& x, int root) = 0;
   // Blocks until all collectives so far are complete and their results are visible to the current

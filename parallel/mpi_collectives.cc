@@ -143,7 +143,7 @@ absl::Status MpiCollectives::AllReduce(const at::Tensor& x) {
   return absl::OkStatus();
 }
 
-absl::Status MpiCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucket,
+absl::Status MpiCollectives::ReduceScatter(const ZeroShardPlan& plan, int64_t bucket,
                                            const at::Tensor& full, const at::Tensor& local,
                                            bool accumulate) {
   if (full.scalar_type() != at::kFloat || !full.is_contiguous()) {
@@ -176,7 +176,7 @@ absl::Status MpiCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucket
   return absl::OkStatus();
 }
 
-absl::Status MpiCollectives::AllGather(const ShardPlan& plan, int64_t bucket,
+absl::Status MpiCollectives::AllGather(const ZeroShardPlan& plan, int64_t bucket,
                                        const at::Tensor& full) {
   const int64_t width = static_cast<int64_t>(full.element_size());
   const FlatRange range = plan.Bucket(bucket);

@@ -52,10 +52,11 @@ class MpiCollectives : public Collectives {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   absl::Status AllReduce(const at::Tensor& x) override;
-  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+  absl::Status ReduceScatter(const ZeroShardPlan& plan, int64_t bucket, const at::Tensor& full,
                              const at::Tensor& local, bool accumulate) override;
   absl::Status WaitUntilRead(int64_t bucket) override { return absl::OkStatus(); }
-  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status AllGather(const ZeroShardPlan& plan, int64_t bucket,
+                         const at::Tensor& full) override;
   absl::Status Broadcast(const at::Tensor& x, int root) override;
   absl::Status Wait(const char* what) override { return absl::OkStatus(); }
   absl::Status Await(absl::FunctionRef<bool()> done, const char* what) override;

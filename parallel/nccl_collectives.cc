@@ -59,7 +59,7 @@ absl::Status NcclCollectives::AllReduce(const at::Tensor& x) {
                "an all-reduce");
 }
 
-absl::Status NcclCollectives::ReduceScatter(const ShardPlan& plan, int64_t bucket,
+absl::Status NcclCollectives::ReduceScatter(const ZeroShardPlan& plan, int64_t bucket,
                                             const at::Tensor& full, const at::Tensor& local,
                                             bool accumulate) {
   if (full.is_cpu()) return MpiCollectives::ReduceScatter(plan, bucket, full, local, accumulate);
@@ -99,7 +99,7 @@ absl::Status NcclCollectives::WaitUntilRead(int64_t bucket) {
   return Await([&event = reduced->second] { return event.query(); }, "a reduce-scatter");
 }
 
-absl::Status NcclCollectives::AllGather(const ShardPlan& plan, int64_t bucket,
+absl::Status NcclCollectives::AllGather(const ZeroShardPlan& plan, int64_t bucket,
                                         const at::Tensor& full) {
   if (full.is_cpu()) return MpiCollectives::AllGather(plan, bucket, full);
   RETURN_IF_ERROR(CheckTensor(full));

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "parallel/mpi_collectives.h"
 #include "parallel/nccl_communicator.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 // Collectives between GPUs over NCCL, with deadlines: if a rank died or hangs, an operation ends
 // with an error, although NCCL's kernel alone would wait forever.
@@ -37,10 +37,11 @@ class NcclCollectives : public MpiCollectives {
   NcclCollectives(std::unique_ptr<NcclCommunicator> communicator, Ordering ordering, MPI_Comm comm);
 
   absl::Status AllReduce(const at::Tensor& x) override;
-  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+  absl::Status ReduceScatter(const ZeroShardPlan& plan, int64_t bucket, const at::Tensor& full,
                              const at::Tensor& local, bool accumulate) override;
   absl::Status WaitUntilRead(int64_t bucket) override;
-  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override;
+  absl::Status AllGather(const ZeroShardPlan& plan, int64_t bucket,
+                         const at::Tensor& full) override;
   absl::Status Broadcast(const at::Tensor& x, int root) override;
   absl::Status Wait(const char* what) override;
   absl::Status Await(absl::FunctionRef<bool()> done, const char* what) override;

@@ -26,7 +26,7 @@
 #include "model/torch_runtime.h"
 #include "model/transformer.h"
 #include "model/weights/gradient_ring_buffer.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(std::string, lengths, "16384",
@@ -95,7 +95,7 @@ void MeasureAttention(Bench* bench, const ModelConfig& config,
               {"time to make the plans", attention.plan_seconds(), "s"}});
 }
 
-constexpr int64_t kBucket = ShardPlan::kBucketElements;
+constexpr int64_t kBucket = ZeroShardPlan::kBucketElements;
 
 // The destination of the gradients, see --share_of.
 class GradientsOfRank {

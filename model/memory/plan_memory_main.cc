@@ -14,7 +14,7 @@
 #include "model/weights/gradient_ring_buffer.h"
 #include "model/weights/model_config.h"
 #include "model/weights/weights.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs.");
 ABSL_FLAG(int64_t, tokens, 18432, "Tokens of the largest micro-batch.");
@@ -27,7 +27,7 @@ ABSL_FLAG(double, other_gib, 0.0,
           "Part of it that is taken otherwise: generation engine, communication buckets.");
 ABSL_FLAG(int64_t, ranks, 1, "GPUs that share the state of training.");
 ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well).");
-ABSL_FLAG(int64_t, bucket_elements, tritonrl::ShardPlan::kBucketElements,
+ABSL_FLAG(int64_t, bucket_elements, tritonrl::ZeroShardPlan::kBucketElements,
           "Elements of gradients that are summed over the GPUs at a time, at stage 2.");
 ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
 ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");

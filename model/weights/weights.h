@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "model/weights/gradient_ring_buffer.h"
 #include "model/weights/model_config.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 namespace tritonrl {
 

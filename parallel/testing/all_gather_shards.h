@@ -12,7 +12,7 @@ namespace tritonrl {
 
 // Copies the shards `local` ([plan.LocalSize(rank)]) of all ranks to `full` ([flat_size], of the
 // same type) on every rank.
-inline absl::Status AllGatherShards(const ShardPlan& plan, const at::Tensor& local,
+inline absl::Status AllGatherShards(const ZeroShardPlan& plan, const at::Tensor& local,
                                     const at::Tensor& full, ProcessGroup* ranks) {
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     const FlatRange shard = plan.Shard(bucket, ranks->rank());

@@ -30,7 +30,7 @@ absl::Status Expect(bool holds, const char* what) {
   return holds ? absl::OkStatus() : absl::InternalError(std::string("wrong: ") + what);
 }
 
-absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
+absl::Status Reduce(const ZeroShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
                     ProcessGroup* ranks) {
   for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
     RETURN_IF_ERROR(
@@ -41,7 +41,7 @@ absl::Status Reduce(const ShardPlan& plan, const at::Tensor& full, const at::Ten
 
 // Adds the sums of `full` to `local` again, and overwrites each bucket of `full` as soon as
 // WaitUntilRead allows it.
-absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
+absl::Status AddedSums(const ZeroShardPlan& plan, const at::Tensor& full, const at::Tensor& local,
                        ProcessGroup* ranks) {
   for (int64_t bucket = plan.buckets() - 1; bucket >= 0; --bucket) {
     RETURN_IF_ERROR(
@@ -57,7 +57,7 @@ absl::Status AddedSums(const ShardPlan& plan, const at::Tensor& full, const at::
 // Tests reduce-scatter and all-gather with numbers that differ by rank and position and whose sums
 // are exact.
 absl::Status Shards(int64_t size, int64_t bucket, at::Device device, ProcessGroup* ranks) {
-  const ShardPlan plan(size, ranks->size(), bucket);
+  const ZeroShardPlan plan(size, ranks->size(), bucket);
   const int all_factors = ranks->size() * (ranks->size() + 1) / 2;
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
   const at::Tensor places = at::arange(size, fp32);
@@ -149,7 +149,7 @@ absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device 
     if (absl::EndsWith(what, "die")) raise(SIGKILL);
     sleep(600);
   }
-  const ShardPlan plan(10, ranks->size());
+  const ZeroShardPlan plan(10, ranks->size());
   const at::Tensor all = at::zeros({10}, at::TensorOptions(device).dtype(at::kFloat));
   const at::Tensor local = all.narrow(0, 0, plan.LocalSize(0));
   if (absl::EndsWith(what, "window_hang")) {  // as before a gradient ring buffer is overwritten
@@ -165,7 +165,7 @@ absl::Status LoseARank(ProcessGroup* ranks, const std::string& what, at::Device 
 // of fp32 gradients and the all-gather of 4 GiB of bf16 weights.
 absl::Status Rates(ProcessGroup* ranks, at::Device device) {
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
-  const ShardPlan plan(int64_t{1} << 31, ranks->size());
+  const ZeroShardPlan plan(int64_t{1} << 31, ranks->size());
   const at::Tensor full = at::zeros({plan.flat_size()}, fp32);
   const at::Tensor local = at::zeros({plan.LocalSize(ranks->rank())}, fp32);
   const at::Tensor weights = at::zeros({plan.flat_size()}, fp32.dtype(at::kBFloat16));
@@ -189,7 +189,7 @@ absl::Status GpuAlone(at::Device device) {
                    NcclCommunicator::Join({.device = device, .timeout = absl::Seconds(60)},
                                           [](std::string*) { return absl::OkStatus(); }));
   NcclCollectives gpus(std::move(group), NcclCollectives::Ordering::kOwnStream, MPI_COMM_NULL);
-  const ShardPlan plan(1000, 1, 256);
+  const ZeroShardPlan plan(1000, 1, 256);
   const auto fp32 = at::TensorOptions(device).dtype(at::kFloat);
   const at::Tensor full = at::arange(1000, fp32), local = at::zeros({1000}, fp32);
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {

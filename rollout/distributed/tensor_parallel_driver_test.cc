@@ -35,12 +35,13 @@ class OfficeMail : public Collectives {
   int rank() const override { return rank_; }
   int size() const override { return PostOffice::kRanks; }
   absl::Status AllReduce(const at::Tensor& x) override { return NotHere(); }
-  absl::Status ReduceScatter(const ShardPlan& plan, int64_t bucket, const at::Tensor& full,
+  absl::Status ReduceScatter(const ZeroShardPlan& plan, int64_t bucket, const at::Tensor& full,
                              const at::Tensor& local, bool accumulate) override {
     return NotHere();
   }
   absl::Status WaitUntilRead(int64_t bucket) override { return NotHere(); }
-  absl::Status AllGather(const ShardPlan& plan, int64_t bucket, const at::Tensor& full) override {
+  absl::Status AllGather(const ZeroShardPlan& plan, int64_t bucket,
+                         const at::Tensor& full) override {
     return NotHere();
   }
   absl::Status Broadcast(const at::Tensor& x, int root) override { return NotHere(); }

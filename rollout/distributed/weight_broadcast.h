@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "model/weights/weights.h"
 #include "parallel/process_group.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 #include "rollout/engine/engine.h"
 
 namespace tritonrl {
@@ -89,7 +89,7 @@ class WeightBroadcast {
   // rank if shapes, types or kinds of device differ.
   static absl::StatusOr<std::unique_ptr<WeightBroadcast>> Join(
       std::shared_ptr<Weights> weights, ProcessGroup* group,
-      int64_t bucket_elements = ShardPlan::kBucketElements);
+      int64_t bucket_elements = ZeroShardPlan::kBucketElements);
   WeightBroadcast(const WeightBroadcast&) = delete;
   WeightBroadcast& operator=(const WeightBroadcast&) = delete;
 

@@ -26,14 +26,14 @@ constexpr char kPrefix[] = "step_";
 constexpr char kTemporary[] = ".writing_";
 
 // The shard plan with which the optimizer's state was saved.
-ShardPlan SavedPlan(const Json& state, const ShardPlan& mine) {
+ZeroShardPlan SavedPlan(const Json& state, const ZeroShardPlan& mine) {
   if (!state.contains("optimizer"))
-    return ShardPlan(mine.flat_size(), 1);  // older checkpoints: one file
+    return ZeroShardPlan(mine.flat_size(), 1);  // older checkpoints: one file
   const Json& plan = state.at("optimizer");
   const int ranks = plan.at("ranks").get<int>();
   const int64_t bucket = plan.at("bucket_elements").get<int64_t>();
-  return ShardPlan(plan.at("flat_size").get<int64_t>(), std::max(1, ranks),
-                   std::max<int64_t>(1, bucket));
+  return ZeroShardPlan(plan.at("flat_size").get<int64_t>(), std::max(1, ranks),
+                       std::max<int64_t>(1, bucket));
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ absl::StatusOr<TrainingState> CheckpointStore::LoadFrom(const std::string& dir,
   ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(dir, "state.json")));
   TrainingState state;
   int64_t updates = 0;
-  std::optional<ShardPlan> saved;
+  std::optional<ZeroShardPlan> saved;
   try {
     const Json json = Json::parse(text);
     json.at("program").get_to(state.program);

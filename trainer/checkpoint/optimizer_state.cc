@@ -69,7 +69,7 @@ constexpr int kReaders = 4;    // threads per rank; other ranks of the machine r
 // An open file of one rank whose size was checked.
 class SavedShard {
  public:
-  SavedShard(const std::string& dir, const ShardPlan& plan, int rank)
+  SavedShard(const std::string& dir, const ZeroShardPlan& plan, int rank)
       : path_(JoinPath(dir, OptimizerFileName(rank, plan.ranks()))), plan_(plan), rank_(rank) {}
 
   absl::Status Open(int64_t tensors) {
@@ -99,14 +99,15 @@ class SavedShard {
 
  private:
   const std::string path_;
-  const ShardPlan& plan_;
+  const ZeroShardPlan& plan_;
   const int rank_;
   std::optional<ScopedFd> fd_;
 };
 
 // Reads a range of the flat buffer, which may span several buckets and files.
 absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
-                       const ShardPlan& saved, int64_t tensor, const FlatRange& range, char* data) {
+                       const ZeroShardPlan& saved, int64_t tensor, const FlatRange& range,
+                       char* data) {
   for (int64_t bucket = range.begin / saved.bucket_elements();
        bucket < saved.buckets() && saved.Bucket(bucket).begin < range.end; ++bucket) {
     for (const auto& shard : shards) {
@@ -122,7 +123,7 @@ absl::Status ReadRange(const std::vector<std::unique_ptr<SavedShard>>& shards,
 // Reads this rank's shard `piece` of one bucket of tensor `number` into `place`. `room` is a pinned
 // buffer for GPU tensors, reused by later calls.
 absl::Status ReadPiece(const std::vector<std::unique_ptr<SavedShard>>& shards,
-                       const ShardPlan& saved, int64_t number, const FlatRange& piece,
+                       const ZeroShardPlan& saved, int64_t number, const FlatRange& piece,
                        const at::Tensor& place, at::Tensor* room) {
   const bool in_place = place.is_cpu();
   if (!in_place && (!room->defined() || room->numel() < piece.size())) {
@@ -160,8 +161,9 @@ absl::Status WriteOptimizerState(const std::string& path, const std::vector<CpuC
   return written ? absl::OkStatus() : ErrnoStatus(errno, "write", path);
 }
 
-absl::Status ReadOptimizerState(const std::string& dir, const ShardPlan& saved, AdamW* optimizer) {
-  const ShardPlan& plan = optimizer->plan();
+absl::Status ReadOptimizerState(const std::string& dir, const ZeroShardPlan& saved,
+                                AdamW* optimizer) {
+  const ZeroShardPlan& plan = optimizer->plan();
   const std::vector<at::Tensor> tensors = OptimizerStateTensors(*optimizer);
   if (saved.flat_size() != plan.flat_size()) {
     return absl::DataLossError(absl::StrCat(dir, " holds the optimizer's state of ",
@@ -194,7 +196,7 @@ absl::Status ReadOptimizerState(const std::string& dir, const ShardPlan& saved, 
 namespace {
 
 std::string StateText(const TrainingState& state, const AdamW& optimizer) {
-  const ShardPlan& plan = optimizer.plan();
+  const ZeroShardPlan& plan = optimizer.plan();
   const nlohmann::json json = {{"program", state.program},
                                {"step", state.step},
                                {"seed", state.seed},

@@ -10,13 +10,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
 
 // Stores the optimizer's state in one file per rank, readable by any number of ranks.
 //
-// A file holds its rank's shard (shard_plan.h) of each tensor, fp32, without a header: [master
+// A file holds its rank's shard (zero_shard_plan.h) of each tensor, fp32, without a header: [master
 // weights, if the model's weights are not fp32] first moment, second moment.
 
 namespace tritonrl {
@@ -62,7 +62,8 @@ absl::Status WriteOptimizerState(const std::string& path, const std::vector<CpuC
 // to a GPU go through pinned memory for four shards of a bucket, which torch's allocator keeps.
 // fp32 weights must be loaded before this call, which makes the master copy from them. DataLoss
 // names a file that is missing or has another size, or says that the plan is of another model.
-absl::Status ReadOptimizerState(const std::string& dir, const ShardPlan& saved, AdamW* optimizer);
+absl::Status ReadOptimizerState(const std::string& dir, const ZeroShardPlan& saved,
+                                AdamW* optimizer);
 
 // The state of a run besides weights and optimizer, stored in state.json.
 struct TrainingState {

@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/progress.h"
 #include "base/status.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 namespace tritonrl {
 namespace {
@@ -36,7 +36,7 @@ class SampleBar {
 
 // Exchanges bucket by bucket, so that the temporary copy is small.
 void ExchangeContents(const at::Tensor& a, const at::Tensor& b) {
-  const ShardPlan pieces(a.numel(), /*ranks=*/1);
+  const ZeroShardPlan pieces(a.numel(), /*ranks=*/1);
   for (int64_t i = 0; i < pieces.buckets(); ++i) {
     const FlatRange piece = pieces.Bucket(i);
     const at::Tensor in_a = a.narrow(0, piece.begin, piece.size());
@@ -102,7 +102,7 @@ absl::Status EvaluationScheduler::ExchangeWeights(int64_t version) {
   RETURN_IF_ERROR(ranks_.AllReduceStatus(model_.engine->BeginWeightUpdate()));
   if (ranks_.is_root()) ExchangeContents(flat, kept_weights_);
   if (ranks_.size() > 1) {
-    const ShardPlan pieces(flat.numel(), /*ranks=*/1);
+    const ZeroShardPlan pieces(flat.numel(), /*ranks=*/1);
     for (int64_t i = 0; i < pieces.buckets(); ++i) {
       const FlatRange piece = pieces.Bucket(i);
       RETURN_IF_ERROR(

@@ -117,7 +117,7 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadTogether(const PolicyConfig& config
     return Weights::RandomInit(policy.config, config.init_seed(), device, dtype, parts);
   };
   if (ranks == nullptr || ranks->size() == 1) return load({});
-  const ShardPlan plan(ParameterLayout(policy.config).flat_size, ranks->size());
+  const ZeroShardPlan plan(ParameterLayout(policy.config).flat_size, ranks->size());
   std::vector<FlatRange> parts;
   for (int64_t bucket = 0; bucket < plan.buckets(); ++bucket) {
     parts.push_back(plan.Shard(bucket, ranks->rank()));

@@ -45,10 +45,10 @@ ResidentMemory LocalResidentMemory(int zero_stage, const Policy& policy,
   if (sharding.zero_stage == 2) {
     const GradientRingBuffer window =
         GradientRingBufferFor(weights.layout(), policy.config.tie_word_embeddings,
-                              ShardPlan::kBucketElements, weights.device());
+                              ZeroShardPlan::kBucketElements, weights.device());
     // Plus one bucket's reduced gradient before it is added to the sum of the previous
     // micro-batches.
-    const int64_t staged = std::min(ShardPlan::kBucketElements, window.own + window.ring);
+    const int64_t staged = std::min(ZeroShardPlan::kBucketElements, window.own + window.ring);
     sharding.ring_buffer_bytes = window.bytes() + 4 * staged / ranks.size();
   }
   return ResidentMemoryForTraining(policy.config, sharding);

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "model/weights/weights.h"
 #include "parallel/process_group.h"
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 #include "trainer/config/config.pb.h"
 
 namespace tritonrl {
@@ -34,17 +34,17 @@ absl::Status CountSkippedUpdate(const OptimizerConfig& config, const UpdateResul
                                 int* consecutive_skipped);
 
 // Uses torch's operators on the CPU and one kernel on a GPU. With several ranks each keeps and
-// updates its shards of the state (shard_plan.h); with optimizer.zero_stage 2 gradients are reduced
-// into the shards through a ring buffer (model/weights/gradient_ring_buffer.h). The all-gather of a
-// bucket's weights overlaps the update of the next bucket.
+// updates its shards of the state (zero_shard_plan.h); with optimizer.zero_stage 2 gradients are
+// reduced into the shards through a ring buffer (model/weights/gradient_ring_buffer.h). The
+// all-gather of a bucket's weights overlaps the update of the next bucket.
 class AdamW {
  public:
   // Updates `weights`, shared with the transformer and the engine, in place. With fp32 weights and
   // one rank they are their own master copy; otherwise the optimizer makes an fp32 copy of this
   // rank's shard. `ranks` must outlive this object; null: one rank. `bucket_elements` is a multiple
-  // of kDecayBlock, see ShardPlan.
+  // of kDecayBlock, see ZeroShardPlan.
   AdamW(const OptimizerConfig& config, std::shared_ptr<Weights> weights,
-        ProcessGroup* ranks = nullptr, int64_t bucket_elements = ShardPlan::kBucketElements);
+        ProcessGroup* ranks = nullptr, int64_t bucket_elements = ZeroShardPlan::kBucketElements);
 
   // The memory layout of gradients: the whole flat buffer, or a ring buffer if sharded().
   GradientRingBuffer ring_buffer() const;
@@ -96,7 +96,7 @@ class AdamW {
   void ResetMasterFromWeights();
 
   const std::shared_ptr<Weights>& weights() const { return weights_; }
-  const ShardPlan& plan() const { return plan_; }
+  const ZeroShardPlan& plan() const { return plan_; }
   int rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
 
  private:
@@ -126,7 +126,7 @@ class AdamW {
   OptimizerConfig config_;
   std::shared_ptr<Weights> weights_;
   ProcessGroup* const ranks_;
-  const ShardPlan plan_;
+  const ZeroShardPlan plan_;
   at::Tensor gradient_;  // this rank's shard of the reduced gradient; undefined with one rank
   at::Tensor master_;
   at::Tensor first_moment_;

@@ -1,4 +1,4 @@
-#include "parallel/shard_plan.h"
+#include "parallel/zero_shard_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 namespace tritonrl {
 namespace {
 
-TEST(ShardPlan, OneRankKeepsEverythingInOrder) {
-  const ShardPlan plan(1000, 1, 300);
+TEST(ZeroShardPlan, OneRankKeepsEverythingInOrder) {
+  const ZeroShardPlan plan(1000, 1, 300);
   ASSERT_EQ(plan.buckets(), 4);
   EXPECT_EQ(plan.LocalSize(0), 1000);
   for (int64_t b = 0; b < 4; ++b) {
@@ -19,8 +19,8 @@ TEST(ShardPlan, OneRankKeepsEverythingInOrder) {
   EXPECT_EQ(plan.Shard(3, 0).end, 1000);
 }
 
-TEST(ShardPlan, ShortPiecesAreTheLastOnes) {
-  const ShardPlan plan(64 * 10, 4, 64 * 7);  // buckets of 7 and of 3 times 64
+TEST(ZeroShardPlan, ShortPiecesAreTheLastOnes) {
+  const ZeroShardPlan plan(64 * 10, 4, 64 * 7);  // buckets of 7 and of 3 times 64
   ASSERT_EQ(plan.buckets(), 2);
   EXPECT_EQ(plan.Shard(0, 0).size(), 128);
   EXPECT_EQ(plan.Shard(0, 3).size(), 64);
@@ -28,15 +28,15 @@ TEST(ShardPlan, ShortPiecesAreTheLastOnes) {
   EXPECT_EQ(plan.Shard(1, 3).size(), 0);
   EXPECT_EQ(plan.LocalSize(0), 192);
   EXPECT_EQ(plan.LocalSize(3), 64);
-  EXPECT_EQ(ShardPlan(0, 4, 64).LocalSize(2), 0);
+  EXPECT_EQ(ZeroShardPlan(0, 4, 64).LocalSize(2), 0);
 }
 
 // Exactly one rank stores each element, and a rank's shards fill its local buffer without a gap.
-TEST(ShardPlan, EveryElementIsKeptOnce) {
+TEST(ZeroShardPlan, EveryElementIsKeptOnce) {
   for (const int64_t flat_size : {64, 6400, 12864, 64 * 1001}) {
     for (const int ranks : {1, 2, 3, 8, 13}) {
       for (const int64_t bucket : {int64_t{64}, int64_t{640}, int64_t{100000}}) {
-        const ShardPlan plan(flat_size, ranks, bucket);
+        const ZeroShardPlan plan(flat_size, ranks, bucket);
         int64_t next = 0;
         for (int64_t b = 0; b < plan.buckets(); ++b) {
           for (int r = 0; r < ranks; ++r) {
@@ -55,8 +55,8 @@ TEST(ShardPlan, EveryElementIsKeptOnce) {
   }
 }
 
-TEST(ShardPlan, LocalRangesAreWhereTheElementsOfARangeLie) {
-  const ShardPlan plan(64 * 10, 2, 64 * 4);  // shards of 128, 128; 128, 128; 64, 64
+TEST(ZeroShardPlan, LocalRangesAreWhereTheElementsOfARangeLie) {
+  const ZeroShardPlan plan(64 * 10, 2, 64 * 4);  // shards of 128, 128; 128, 128; 64, 64
   const auto ranges = [&](int64_t begin, int64_t end, int rank) {
     std::vector<std::pair<int64_t, int64_t>> found;
     for (const FlatRange& r : plan.LocalRanges({begin, end}, rank))

@@ -1,5 +1,5 @@
-#ifndef TRITONRL_PARALLEL_SHARD_PLAN_H_
-#define TRITONRL_PARALLEL_SHARD_PLAN_H_
+#ifndef TRITONRL_PARALLEL_ZERO_SHARD_PLAN_H_
+#define TRITONRL_PARALLEL_ZERO_SHARD_PLAN_H_
 
 #include <cstdint>
 #include <vector>
@@ -19,14 +19,14 @@ struct FlatRange {
 // The division of a flat buffer into buckets, and of each bucket into one shard per rank. The
 // shards of a bucket have the same size, a multiple of 64 elements; the last ones may be shorter or
 // empty. A rank stores its shards contiguously.
-class ShardPlan {
+class ZeroShardPlan {
  public:
   // Elements per bucket: 64 M, which are 256 MiB in fp32. At this size the latency of a collective
   // is small compared with its transfer, and copies of a bucket are small compared with the model.
   static constexpr int64_t kBucketElements = int64_t{1} << 26;
 
   // flat_size >= 0, ranks >= 1, bucket_elements >= 1.
-  ShardPlan(int64_t flat_size, int ranks, int64_t bucket_elements = kBucketElements);
+  ZeroShardPlan(int64_t flat_size, int ranks, int64_t bucket_elements = kBucketElements);
 
   int64_t flat_size() const { return flat_size_; }
   int ranks() const { return ranks_; }
@@ -54,4 +54,4 @@ class ShardPlan {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_PARALLEL_SHARD_PLAN_H_
+#endif  // TRITONRL_PARALLEL_ZERO_SHARD_PLAN_H_
