@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -29,12 +30,36 @@ class JsonMessage : public spdlog::custom_flag_formatter {
   }
 };
 
+constexpr char kName[] = "tritonrl";
+
+std::atomic<int> log_rank{-1};
+
+// Formats the rank between `before` and `after`, or nothing if it is not set.
+class Rank : public spdlog::custom_flag_formatter {
+ public:
+  Rank(const char* before, const char* after) : before_(before), after_(after) {}
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& out) override {
+    const int rank = log_rank.load();
+    if (rank < 0) return;
+    const std::string text = absl::StrCat(before_, rank, after_);
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<Rank>(before_, after_);
+  }
+
+ private:
+  const char* const before_;
+  const char* const after_;
+};
+
 std::unique_ptr<spdlog::formatter> Formatter(const LogOptions& options) {
+  const bool json = options.format == "json";
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<JsonMessage>('*');
-  formatter->set_pattern(options.format == "json"
-                             ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})"
-                             : "%Y-%m-%dT%H:%M:%S.%e %L %v");
+  formatter->add_flag<Rank>('&', json ? R"("rank":)" : "[rank ", json ? "," : "] ");
+  formatter->set_pattern(json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%&"message":%*})"
+                              : "%Y-%m-%dT%H:%M:%S.%e %L %&%v");
   return formatter;
 }
 
@@ -43,6 +68,10 @@ std::unique_ptr<spdlog::formatter> Formatter(const LogOptions& options) {
 void Log(LogLevel level, absl::string_view message) {
   static constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
                                                           spdlog::level::warn, spdlog::level::err};
+  // Before SetUpLog spdlog's own logger would write to standard output.
+  static const bool ready =
+      spdlog::default_logger_raw()->name() == kName || SetUpLog(LogOptions()).ok();
+  (void)ready;
   spdlog::default_logger_raw()->log(kLevels[static_cast<int>(level)],
                                     spdlog::string_view_t(message.data(), message.size()));
 }
@@ -59,8 +88,8 @@ absl::Status SetUpLog(const LogOptions& options) {
   }
   for (const auto& [name, level] : kLevels) {
     if (options.level != name) continue;
-    auto logger = std::make_shared<spdlog::logger>(
-        "tritonrl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto logger =
+        std::make_shared<spdlog::logger>(kName, std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger->set_formatter(Formatter(options));
     logger->set_level(level);
     logger->flush_on(spdlog::level::debug);
@@ -70,5 +99,7 @@ absl::Status SetUpLog(const LogOptions& options) {
   return absl::InvalidArgumentError(
       absl::StrCat("--log_level is debug, info, warning, error or off, not '", options.level, "'"));
 }
+
+void SetLogRank(int rank) { log_rank.store(rank); }
 
 }  // namespace tritonrl

@@ -12,7 +12,7 @@ namespace tritonrl {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Writes one line if `level` is at least the level given to SetUpLog. Thread-safe.
+// Writes one line if `level` is at least the level given to SetUpLog, or info. Thread-safe.
 void Log(LogLevel level, absl::string_view message);
 
 struct LogOptions {
@@ -23,6 +23,10 @@ struct LogOptions {
 // Sets level and format of this process's log; may be called again. InvalidArgument names an
 // unknown level or format.
 absl::Status SetUpLog(const LogOptions& options);
+
+// From now on each line names this process's rank: "... I [rank 1] message", or "rank":1. A
+// negative rank is not named.
+void SetLogRank(int rank);
 
 }  // namespace tritonrl
 

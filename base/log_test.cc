@@ -37,6 +37,15 @@ TEST(LogTest, LinesBelowTheLevelAreDropped) {
   EXPECT_EQ(LinesOf({.level = "error"}, [] { Log(LogLevel::kInfo, "hidden {}"); }), "");
 }
 
+TEST(LogTest, LinesNameTheRankOnceItIsSet) {
+  SetLogRank(3);
+  const std::string text = LinesOf({}, [] { Log(LogLevel::kInfo, "step 1"); });
+  const std::string json = LinesOf({.format = "json"}, [] { Log(LogLevel::kInfo, "step 1"); });
+  SetLogRank(-1);
+  EXPECT_NE(text.find(" I [rank 3] step 1\n"), std::string::npos) << text;
+  EXPECT_EQ(nlohmann::json::parse(json)["rank"], 3);
+}
+
 TEST(LogTest, BadSettingsAreNamed) {
   EXPECT_EQ(SetUpLog({.level = "loud"}).message(),
             "--log_level is debug, info, warning, error or off, not 'loud'");

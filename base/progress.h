@@ -43,12 +43,13 @@ class Progress {
   void Line(int64_t done, const std::string& text);
   // Prints `text` alone as a permanent line, in place of an open terminal line.
   void Print(const std::string& text);
+  // Removes an open terminal line, before another writer prints a line.
+  void ClearOpenLine();
   // Mean time per unit of this run times the remaining units; zero before the first unit.
   absl::Duration Left(int64_t done) const;
 
  private:
   std::string Format(int64_t done, const std::string& text) const;
-  void ClearOpenLine();
 
   ProgressOptions options_;
   bool tty_ = false;
