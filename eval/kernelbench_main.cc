@@ -35,10 +35,10 @@ ABSL_FLAG(bool, preflight, false,
 ABSL_FLAG(int, threads, 0, "CPU threads; 0: all cores");
 ABSL_FLAG(uint64_t, seed, 0, "seed of all draws");
 ABSL_FLAG(std::string, device, "auto", "auto, cpu, cuda or cuda:N");
-ABSL_FLAG(int, tensor_parallel, 1,
-          "ranks that the model is spread over, one GPU each (in bfloat16 there): mpirun --bind-to "
-          "none -n N "
-          "kernelbench --tensor_parallel=N ...");
+ABSL_FLAG(
+    int, tensor_parallel, 1,
+    "number of tensor-parallel ranks, one GPU each (in bfloat16 there): mpirun --bind-to none -n "
+    "N kernelbench --tensor_parallel=N ...");
 ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
 ABSL_FLAG(std::string, set, "",
           "path=value overrides a field of VerifierConfig (trainer/config/config.proto), as in "

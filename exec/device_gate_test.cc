@@ -24,9 +24,9 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-TEST(DeviceGateTest, WhoTimesIsAloneAndNobodyIsForgotten) {
-  constexpr int kPlaces = 3, kRequests = 40;
-  DeviceGate gate(kPlaces);
+TEST(DeviceGateTest, TimingIsExclusiveAndEveryRequestFinishes) {
+  constexpr int kSlots = 3, kRequests = 40;
+  DeviceGate gate(kSlots);
   std::atomic<int> checking{0}, timing{0}, max_checking{0}, done{0}, disturbed{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < kRequests; ++i) {
@@ -57,7 +57,7 @@ TEST(DeviceGateTest, WhoTimesIsAloneAndNobodyIsForgotten) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(done, kRequests);
   EXPECT_EQ(disturbed, 0);
-  EXPECT_LE(max_checking, kPlaces);
+  EXPECT_LE(max_checking, kSlots);
   EXPECT_GT(max_checking, 1);
 }
 

@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::NewGroup(
   std::unique_ptr<ProcessGroup> group;
   if (in[rank_]) {
     group.reset(new ProcessGroup(timeout_));
-    const auto place = std::find(members.begin(), members.end(), rank_);
-    group->rank_ = static_cast<int>(place - members.begin());
+    const auto position = std::find(members.begin(), members.end(), rank_);
+    group->rank_ = static_cast<int>(position - members.begin());
     group->size_ = static_cast<int>(members.size());
     group->local_rank_ = local_rank_;
     group->local_size_ = local_size_;

@@ -35,17 +35,18 @@ ABSL_FLAG(int, steps, 4, "Steps of a measured round.");
 ABSL_FLAG(bool, autotune, true, "Autotune GEMMs: time cuBLASLt's heuristics and keep the fastest.");
 ABSL_FLAG(bool, deterministic, false, "The same bits in every run.");
 ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");
-ABSL_FLAG(bool, fp8_fast_gradients, false,
-          "With --fp8: sums of gradients as fast as the forward's.");
+ABSL_FLAG(
+    bool, fp8_fast_gradients, false,
+    "With --fp8: accumulate the gradient GEMMs in the tensor cores, like those of the forward.");
 ABSL_FLAG(int64_t, dense_min_length, 4096,
           "Tokens from which a sequence alone in its bucket gets a plan of its own.");
-ABSL_FLAG(
-    double, budget_gib, 0,
-    "Memory for weights, gradients and the step; what does not fit is recomputed. 0: no limit.");
+ABSL_FLAG(double, budget_gib, 0,
+          "Memory for weights, gradients and the step; activations beyond it are recomputed. 0: no "
+          "limit.");
 ABSL_FLAG(int, share_of, 1,
-          "As one rank of so many with ZeRO-2, without its communication: gradients go through a "
-          "window of memory, and so large a share of them is added up. 1: all of them stay.");
-ABSL_FLAG(int, kernels, 12, "Kernels to name, by time.");
+          "Measure one of N ranks with ZeRO-2, without communication: gradients go through a ring "
+          "buffer, and a rank's share of them, 1/N, is added up. 1: all gradients are kept.");
+ABSL_FLAG(int, kernels, 12, "Number of kernels to list, by time.");
 ABSL_FLAG(bool, profile, true, "Three more steps with the time of each kernel.");
 
 namespace tritonrl {

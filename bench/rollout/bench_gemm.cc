@@ -157,8 +157,8 @@ void BenchShape(Bench* bench, const char* name, int64_t inner, int64_t columns, 
   fixed.PinAlgorithm(all, transposed[0], adds ? &all_add : nullptr, all_out);
   for (const int64_t rows : kRows) {
     const at::Tensor x = all.narrow(0, 0, rows), out = all_out.narrow(0, 0, rows);
-    const at::Tensor summand = all_add.narrow(0, 0, rows);
-    const at::Tensor* add = adds ? &summand : nullptr;
+    const at::Tensor addend = all_add.narrow(0, 0, rows);
+    const at::Tensor* add = adds ? &addend : nullptr;
     const Fp8Copy x8(x);
     const auto scales_of = [&](const Fp8Copy& copy) {
       return Fp8Scales{.a = x8.scales.const_data_ptr<float>(),

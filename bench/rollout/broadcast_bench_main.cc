@@ -20,11 +20,11 @@
 #include "rollout/testing/fake_engine.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
-ABSL_FLAG(int64_t, layers, 0, "Only so many of its layers; 0: all.");
+ABSL_FLAG(int64_t, layers, 0, "Number of the shape's layers to send; 0: all.");
 ABSL_FLAG(int64_t, bucket_elements, tritonrl::ZeroShardPlan::kBucketElements,
-          "Of a bucket that travels, a multiple of 64.");
+          "Elements of a bucket, a multiple of 64.");
 ABSL_FLAG(double, link_gb_s, 450,
-          "What a GPU can send at most, for the bound (NVLink 4 of an H200: 900 GB/s in both "
+          "GB/s that a GPU can send at most, for the bound (NVLink 4 of an H200: 900 GB/s in both "
           "directions together, data sheet). On a CPU the bound is a copy in memory.");
 
 namespace tritonrl {

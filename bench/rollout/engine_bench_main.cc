@@ -33,16 +33,17 @@
 ABSL_FLAG(std::string, shape, "qwen3_8b", "One of model/configs, or a config.json.");
 ABSL_FLAG(std::string, cases, "256x1024x1024;128x4096x1024;32x2048x2048;1x512x512",
           "Requests x prompt tokens x generated tokens, divided by semicolons.");
-ABSL_FLAG(double, temperature, 1.0, "Of the draws.");
-ABSL_FLAG(double, gb_per_s, 4250, "Bandwidth that the bounds are for.");
-ABSL_FLAG(double, step_seconds, 4, "Steps that only decode are timed for so long.");
-ABSL_FLAG(int, chunk_tokens, 0, "If not 0: steps beside so many tokens of a prompt are timed too.");
-ABSL_FLAG(int, kernels, 10, "Kernels to name, by time.");
+ABSL_FLAG(double, temperature, 1.0, "Sampling temperature.");
+ABSL_FLAG(double, gb_per_s, 4250, "Memory bandwidth in GB/s for which the bounds are computed.");
+ABSL_FLAG(double, step_seconds, 4, "Seconds for which decode-only steps are timed.");
+ABSL_FLAG(int, chunk_tokens, 0,
+          "If not 0: also time steps that carry a prompt chunk of this many tokens.");
+ABSL_FLAG(int, kernels, 10, "Number of kernels to list, by time.");
 ABSL_FLAG(bool, fused_decode, true, "Persistent fused kernel for steps of at most 32 rows.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Tensor-parallel ranks: mpirun -n N ./run engine_bench --tensor_parallel=N "
           "... (each rank draws its part of the random weights for itself).");
-ABSL_FLAG(bool, profile, true, "Whether to profile steps that only decode.");
+ABSL_FLAG(bool, profile, true, "Profile decode-only steps.");
 
 namespace tritonrl {
 namespace {

@@ -11,9 +11,10 @@
 #include "base/status.h"
 #include "bench/rollout/kernel_timer.h"
 
-ABSL_FLAG(std::string, only, "",
-          "attention, together, step, sampling, products, chains, memory, exact (with fp8), "
-          "attention_power or products_power; empty: all.");
+ABSL_FLAG(
+    std::string, only, "",
+    "Part to measure: attention, shared_pages, step, sampling, gemms, megakernel, memory, exact "
+    "(with fp8), attention_power or gemm_power; empty: all.");
 
 namespace tritonrl {
 namespace {
@@ -21,15 +22,15 @@ namespace {
 absl::Status Run(Bench* bench) {
   const std::vector<std::pair<std::string, void (*)(Bench*)>> parts = {
       {"attention", BenchAttention},
-      {"together", BenchAttentionTogether},
+      {"shared_pages", BenchAttentionTogether},
       {"step", BenchStepKernels},
       {"sampling", BenchSampling},
-      {"products", BenchGemms},
-      {"chains", BenchFusedLayer},
+      {"gemms", BenchGemms},
+      {"megakernel", BenchFusedLayer},
       {"memory", BenchMappedMemory},
       {"exact", BenchInvariantAndFp8Gemms},
       {"attention_power", BenchAttentionPower},
-      {"products_power", BenchGemmPower}};
+      {"gemm_power", BenchGemmPower}};
   const std::string only = absl::GetFlag(FLAGS_only);
   if (!at::globalContext().hasCUDA()) {
     return absl::FailedPreconditionError("this bench measures a GPU, and this machine has none");

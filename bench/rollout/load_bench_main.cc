@@ -33,19 +33,19 @@ ABSL_FLAG(int, group, 8, "Samples of a prompt.");
 ABSL_FLAG(int, prompt_tokens, 64, "Length of each prompt.");
 ABSL_FLAG(double, median, 100, "Median length of a sample.");
 ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
-ABSL_FLAG(int64_t, longest, 640, "Samples are cut off after so many tokens.");
+ABSL_FLAG(int64_t, longest, 640, "Maximum length of a sample.");
 ABSL_FLAG(std::vector<std::string>, modes,
           std::vector<std::string>({"strict", "invalidate", "keep"}),
           "strict: on-policy; invalidate, keep: async rollout with the KV cache recomputed or kept "
           "after an update.");
-ABSL_FLAG(
-    bool, enable_sleep_mode, false,
-    "Give the cache's memory back in each update and take it again, except for a kept cache.");
-ABSL_FLAG(bool, always_speculate, false, "Speculate even where it does not pay.");
-ABSL_FLAG(
-    double, repeat_share, 0,
-    "Share of a sample's tokens copied from its prompt, as in kernels: draft tokens live on it.");
-ABSL_FLAG(int64_t, repeat_length, 32, "Tokens of each stretch that is copied.");
+ABSL_FLAG(bool, enable_sleep_mode, false,
+          "Sleep before each weight update and wake after it, except in the mode keep.");
+ABSL_FLAG(bool, always_speculate, false,
+          "Propose draft tokens even when the engine expects no gain from them.");
+ABSL_FLAG(double, repeat_share, 0,
+          "Share of a sample's tokens that are copied from its prompt, as in kernels. The n-gram "
+          "proposer finds draft tokens in such copies.");
+ABSL_FLAG(int64_t, repeat_length, 32, "Tokens of each copied stretch.");
 
 namespace tritonrl {
 namespace {
@@ -55,11 +55,12 @@ constexpr int kDraftRows = 256;  // rows of a step that may have draft tokens
 
 struct Mode {
   const char *flag, *name;
-  std::optional<Engine::KvPolicy> ahead;  // async rollout; nullopt: strictly on-policy
+  std::optional<Engine::KvPolicy> async_policy;  // async rollout; nullopt: strictly on-policy
 };
-constexpr Mode kModes[] = {{"strict", "strict", std::nullopt},
-                           {"invalidate", "ahead, cache recomputed", Engine::KvPolicy::kInvalidate},
-                           {"keep", "ahead, old cache kept", Engine::KvPolicy::kKeep}};
+constexpr Mode kModes[] = {
+    {"strict", "strict", std::nullopt},
+    {"invalidate", "async rollout, KV cache recomputed", Engine::KvPolicy::kInvalidate},
+    {"keep", "async rollout, KV cache kept", Engine::KvPolicy::kKeep}};
 
 absl::StatusOr<Mode> ParseMode(const std::string& flag) {
   for (const Mode& mode : kModes) {
@@ -143,8 +144,8 @@ class Load {
     RETURN_IF_ERROR(Submit(0));
     for (int step = 0; step < steps; ++step) {
       const absl::Time began = absl::Now();
-      if (!mode_.ahead && step > 0) RETURN_IF_ERROR(Submit(step));
-      if (mode_.ahead && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
+      if (!mode_.async_policy && step > 0) RETURN_IF_ERROR(Submit(step));
+      if (mode_.async_policy && step + 1 < steps) RETURN_IF_ERROR(Submit(step + 1));
       const int all = left_[step];
       while (left_[step] > 0) {
         RETURN_IF_ERROR(Take());
@@ -212,8 +213,8 @@ class Load {
 
   // The weights do not change, because only the engine's cost of an update is measured.
   absl::Status Update(uint64_t version) {
-    RETURN_IF_ERROR(mode_.ahead ? engine_->PauseForWeightUpdate(*mode_.ahead)
-                                : engine_->BeginWeightUpdate());
+    RETURN_IF_ERROR(mode_.async_policy ? engine_->PauseForWeightUpdate(*mode_.async_policy)
+                                       : engine_->BeginWeightUpdate());
     engine_->EndWeightUpdate(first_version_ + version);
     return absl::OkStatus();
   }

@@ -17,21 +17,23 @@ ABSL_FLAG(int64_t, output, 4096, "Tokens of each sample; with --median the most.
 ABSL_FLAG(double, median, 0, "Median of log-normal lengths of samples; 0: all are of --output.");
 ABSL_FLAG(double, sigma, 0.9, "Standard deviation of the logarithm of lengths.");
 ABSL_FLAG(int64_t, longest, 16384, "With --median: samples are cut off after so many tokens.");
-ABSL_FLAG(int, pages, 49375, "Pages of the cache, of 16 tokens.");
+ABSL_FLAG(int, pages, 49375, "Number of KV pages, of 16 tokens each.");
 ABSL_FLAG(int, max_num_seqs, 256, "Maximum number of sequences in a batch.");
 ABSL_FLAG(int, max_num_batched_tokens, 8192, "Maximum number of tokens in a step.");
 ABSL_FLAG(int, prefill_budget, 256,
           "Prefill budget of a step while samples wait; 0: --max_num_batched_tokens.");
-ABSL_FLAG(bool, reserve_max_tokens, false, "As batch-invariant engines do.");
-ABSL_FLAG(double, gemm_tflops, 700, "Of products of many rows.");
-ABSL_FLAG(double, attention_tb_per_s, 4.3, "At which samples that decode read the cache.");
-ABSL_FLAG(double, prefill_tflops, 550, "Of attention of chunks of prompts.");
-ABSL_FLAG(double, token_flop, 16.4e9, "Of a token's products.");
-ABSL_FLAG(double, token_bytes, 147456, "Of a token in the cache.");
-ABSL_FLAG(double, pair_flop, 4.0 * 32 * 128 * 36, "Of a pair of tokens in a chunk's attention.");
-ABSL_FLAG(double, row_ms, 0.0025, "Of each sample in a step, for draws and the like.");
-ABSL_FLAG(double, fixed_ms, 0.3, "Of each step.");
-ABSL_FLAG(double, prefill_step_ms, 0, "Of each step with chunks, beside what these cost.");
+ABSL_FLAG(bool, reserve_max_tokens, false,
+          "Start a sample only when its largest size fits, as batch-invariant engines do.");
+ABSL_FLAG(double, gemm_tflops, 700, "TFLOP/s of GEMMs of many rows.");
+ABSL_FLAG(double, attention_tb_per_s, 4.3, "TB/s at which decode attention reads the KV cache.");
+ABSL_FLAG(double, prefill_tflops, 550, "TFLOP/s of the attention of prompt chunks.");
+ABSL_FLAG(double, token_flop, 16.4e9, "FLOP of one token's GEMMs.");
+ABSL_FLAG(double, token_bytes, 147456, "Bytes of one token in the KV cache.");
+ABSL_FLAG(double, pair_flop, 4.0 * 32 * 128 * 36,
+          "FLOP of one pair of tokens in the attention of a prompt chunk.");
+ABSL_FLAG(double, row_ms, 0.0025, "Milliseconds for each sample in a step: draws and the like.");
+ABSL_FLAG(double, fixed_ms, 0.3, "Milliseconds for each step.");
+ABSL_FLAG(double, prefill_step_ms, 0, "Additional milliseconds for each step with prompt chunks.");
 
 namespace tritonrl {
 namespace {

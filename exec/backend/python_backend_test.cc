@@ -86,7 +86,7 @@ TEST_F(PythonBackendTest, ProbesAreRetriedWhenTheReferenceProcessEnds) {
   EXPECT_EQ(result.probes_size(), 0);
 }
 
-TEST_F(PythonBackendTest, WhoOnlyAsksForAResultWaitsForNobodysMemory) {
+TEST_F(PythonBackendTest, ACachedFailureNeedsNoGpuMemory) {
   WorkerPoolOptions options = FakePoolOptions(3);
   options.sandbox = SandboxKind::kNone;
   Start(options);

@@ -104,7 +104,7 @@ TEST(TensorLayoutTest, NonsenseIsRefused) {
   EXPECT_FALSE(ParseLayout(wide, 88).ok());
 }
 
-TEST(TensorLayoutTest, WhatIsNotHandedOverNeedsNoPlace) {
+TEST(TensorLayoutTest, ATensorWithoutAnOffsetNeedsNoMemory) {
   Json tensor = Tensor();
   tensor["offset"] = nullptr;
   tensor["shape"] = {1 << 20, 1 << 20};

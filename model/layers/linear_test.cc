@@ -17,9 +17,9 @@
 namespace tritonrl {
 namespace {
 
-class ProductsTest : public LayersFixture {};
+class LinearTest : public LayersFixture {};
 
-TEST_P(ProductsTest, Linear) {
+TEST_P(LinearTest, Linear) {
   const at::Tensor x = Leaf({kRows, 40}, 1), w = Leaf({75, 40}, 2);
   const at::Tensor d_out = RandomTensor({kRows, 75}, 3);
   const at::Tensor expected = at::matmul(x, w.t());
@@ -50,7 +50,7 @@ TEST_P(ProductsTest, Linear) {
   ExpectClose(d_w, grads[1], "d_w written");
 }
 
-TEST_P(ProductsTest, LinearResidualAdd) {
+TEST_P(LinearTest, LinearResidualAdd) {
   const at::Tensor base = RandomTensor({kRows, 75}, 1);
   const at::Tensor x = RandomTensor({kRows, 40}, 2), w = RandomTensor({75, 40}, 3);
   const at::Tensor kept = Typed(base);
@@ -59,7 +59,7 @@ TEST_P(ProductsTest, LinearResidualAdd) {
   EXPECT_TRUE(SameBits(kept, Typed(base)));
 }
 
-TEST_P(ProductsTest, MatricesSideBySide) {
+TEST_P(LinearTest, FusedProjection) {
   const std::vector<int64_t> sizes = {32, 16, 8};
   const at::Tensor x = RandomTensor({kRows, 24}, 1), d_out = RandomTensor({kRows, 56}, 2);
   const at::Tensor flat = Typed(RandomTensor({56 * 24 + 9}, 3));
@@ -92,7 +92,7 @@ TEST_P(ProductsTest, MatricesSideBySide) {
   ExpectClose(gradients.fused, at::matmul(d_out.t(), x), "d_w written");
 }
 
-TEST_P(ProductsTest, LmHeadInChunksWithTemperature) {
+TEST_P(LinearTest, LmHeadInChunksWithTemperature) {
   const at::Tensor hidden = Leaf({kRows, 40}, 1), w = Leaf({101, 40}, 2);
   const at::Tensor targets = at::arange(kRows, at::kLong).remainder(101);
   const at::Tensor d_log_probs = RandomTensor({kRows}, 3);
@@ -116,7 +116,7 @@ TEST_P(ProductsTest, LmHeadInChunksWithTemperature) {
 
 // Compares LmHeadForwardBackward with LmHeadForward and LmHeadBackward. The gradient of the loss
 // depends on the log-probabilities and entropies that the callback gets.
-TEST_P(ProductsTest, LmHeadLearnsAsForwardAndBackwardDo) {
+TEST_P(LinearTest, LmHeadLearnsAsForwardAndBackwardDo) {
   const at::Tensor hidden = Typed(RandomTensor({kRows, 40}, 1)),
                    w = Typed(RandomTensor({101, 40}, 2));
   const at::Tensor targets = at::arange(kRows, at::kLong).remainder(101);
@@ -150,7 +150,7 @@ TEST_P(ProductsTest, LmHeadLearnsAsForwardAndBackwardDo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, ProductsTest,
+INSTANTIATE_TEST_SUITE_P(Paths, LinearTest,
                          testing::Values(Path::kKernels, Path::kAtenFloat, Path::kAtenDouble),
                          PathName);
 

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kBucket = 64 * 16;
 
 // Runs on the CPU and, if this machine has one, on a GPU.
-class GradientWindowTest : public testing::TestWithParam<at::Device> {
+class GradientRingBufferTest : public testing::TestWithParam<at::Device> {
  protected:
   void SetUp() override {
     if (const std::string missing = MissingDevice(GetParam()); !missing.empty()) {
@@ -47,17 +47,17 @@ class GradientWindowTest : public testing::TestWithParam<at::Device> {
     return weights;
   }
 
-  static GradientRingBuffer Window(const ParameterLayout& layout, bool tied) {
+  static GradientRingBuffer RingBufferOf(const ParameterLayout& layout, bool tied) {
     return GradientRingBufferFor(layout, tied, kBucket, GetParam());
   }
 };
 
-TEST_P(GradientWindowTest, ElementsAWindowApartAreTheSameMemory) {
+TEST_P(GradientRingBufferTest, ElementsARingApartAreTheSameMemory) {
   const int64_t unit = GetParam().is_cuda() ? 1 << 19 : 1 << 10;
   for (const int64_t own : {int64_t{0}, 2 * unit}) {
-    const GradientRingBuffer window = {.own = own, .ring = 3 * unit};
+    const GradientRingBuffer buffer = {.own = own, .ring = 3 * unit};
     const int64_t size = own + 10 * unit + 17;  // a multiple neither of the ring nor of a page
-    const at::Tensor flat = MapGradientRingBuffer(window, size, GetParam());
+    const at::Tensor flat = MapGradientRingBuffer(buffer, size, GetParam());
     ASSERT_EQ(flat.numel(), size);
     EXPECT_EQ(flat.abs().max().item<float>(), 0.0f);
     // The last write to shared memory wins: each element then holds the value that its last-written
@@ -69,25 +69,25 @@ TEST_P(GradientWindowTest, ElementsAWindowApartAreTheSameMemory) {
     }
     EXPECT_TRUE(flat.slice(0, 0, own + 3 * unit).equal(numbers.slice(0, 0, own + 3 * unit)));
     EXPECT_TRUE(flat.slice(0, own + 3 * unit).equal(flat.slice(0, own, size - 3 * unit)));
-    EXPECT_EQ(window.bytes(), 4 * (own + 3 * unit));
-    EXPECT_EQ(window.FirstOverwritten(own + 5), own + 5 + 3 * unit);
-    EXPECT_EQ(window.FirstOverwritten(0), own + 3 * unit);
+    EXPECT_EQ(buffer.bytes(), 4 * (own + 3 * unit));
+    EXPECT_EQ(buffer.FirstOverwritten(own + 5), own + 5 + 3 * unit);
+    EXPECT_EQ(buffer.FirstOverwritten(0), own + 3 * unit);
   }
 }
 
-TEST_P(GradientWindowTest, HoldsABucketBesideThreeLayersAndTheLargestPart) {
+TEST_P(GradientRingBufferTest, HoldsABucketBesideThreeLayersAndTheLargestPart) {
   for (const bool tied : {true, false}) {
     const ParameterLayout layout(DeepConfig(tied));
-    const GradientRingBuffer window = Window(layout, tied);
-    ASSERT_TRUE(window.is_ring());
-    EXPECT_LT(window.own + window.ring, layout.flat_size * 3 / 4);
-    EXPECT_EQ(window.own >= layout.parts[0].end, tied);
+    const GradientRingBuffer buffer = RingBufferOf(layout, tied);
+    ASSERT_TRUE(buffer.is_ring());
+    EXPECT_LT(buffer.own + buffer.ring, layout.flat_size * 3 / 4);
+    EXPECT_EQ(buffer.own >= layout.parts[0].end, tied);
     for (size_t i = 1; i + 1 < layout.parts.size(); ++i) {
-      EXPECT_GE(window.ring, 3 * layout.parts[i].size() + kBucket);
+      EXPECT_GE(buffer.ring, 3 * layout.parts[i].size() + kBucket);
       EXPECT_EQ(layout.parts[i].end, layout.parts[i + 1].begin);
       EXPECT_EQ(layout.parts[i].past_last, layout.parts[i + 1].first);
     }
-    EXPECT_GE(window.ring, layout.parts.back().size() + kBucket);
+    EXPECT_GE(buffer.ring, layout.parts.back().size() + kBucket);
     EXPECT_EQ(layout.parts.back().end, layout.flat_size);
     EXPECT_EQ(layout.parts.back().past_last, layout.parameters.size());
     // A ring saves no memory if one bucket is as large as the whole buffer.
@@ -124,7 +124,7 @@ class Collector {
   int64_t taken_, final_;
 };
 
-TEST_P(GradientWindowTest, ABackwardThroughItHasTheSameBits) {
+TEST_P(GradientRingBufferTest, ABackwardThroughItHasTheSameBits) {
   for (const bool tied : {true, false}) {
     const auto weights = DeepWeights(tied);
     Transformer::Options options;
@@ -136,11 +136,11 @@ TEST_P(GradientWindowTest, ABackwardThroughItHasTheSameBits) {
     const auto loss = [](const at::Tensor&, const at::Tensor& log_probs, const at::Tensor&) {
       return at::full_like(log_probs, -0.5);
     };
-    Gradients whole(*weights), window(*weights, Window(weights->layout(), tied));
-    ASSERT_TRUE(window.ring_buffer().is_ring());
+    Gradients whole(*weights), ring(*weights, RingBufferOf(weights->layout(), tied));
+    ASSERT_TRUE(ring.ring_buffer().is_ring());
     // An earlier update may leave any values in the memory.
-    window.flat()
-        .slice(0, 0, window.ring_buffer().own + window.ring_buffer().ring)
+    ring.flat()
+        .slice(0, 0, ring.ring_buffer().own + ring.ring_buffer().ring)
         .fill_(std::nan(""));
     for (const bool empty : {false, true, false}) {
       at::Tensor targets = NextTokenTargets(batch);
@@ -148,21 +148,21 @@ TEST_P(GradientWindowTest, ABackwardThroughItHasTheSameBits) {
       model.ForwardBackward(batch, targets, 1.0, loss, Transformer::GradientWrite::kOverwrite,
                             &whole);
       const at::Tensor all = at::full({whole.flat().numel()}, 7, whole.flat().options());
-      Collector collector(window, all);
+      Collector collector(ring, all);
       model.ForwardBackward(
-          batch, targets, 1.0, loss, Transformer::GradientWrite::kOverwrite, &window,
+          batch, targets, 1.0, loss, Transformer::GradientWrite::kOverwrite, &ring,
           [&](int64_t offset) { collector.ReadyHook(offset); },
           [&](int64_t offset) { collector.OverwriteHook(offset); });
       EXPECT_TRUE(all.equal(whole.flat())) << tied << empty;
       EXPECT_EQ(whole.flat().abs().max().item<float>() == 0, empty);
     }
     EXPECT_ANY_THROW(model.ForwardBackward(batch, NextTokenTargets(batch), 1.0, loss,
-                                           Transformer::GradientWrite::kAccumulate, &window));
-    EXPECT_ANY_THROW(window.Zero());
+                                           Transformer::GradientWrite::kAccumulate, &ring));
+    EXPECT_ANY_THROW(ring.Zero());
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, GradientWindowTest,
+INSTANTIATE_TEST_SUITE_P(Devices, GradientRingBufferTest,
                          testing::Values(at::Device(at::kCPU), at::Device(at::kCUDA, 0)),
                          [](const auto& info) { return info.param.is_cuda() ? "cuda" : "cpu"; });
 

@@ -190,7 +190,7 @@ TEST_P(CudaEngineTest, DraftTokensAreRowsOfTheirOwn) {
 }
 
 // Steps have 6 or 12 rows, then fewer; steps with more rows (prompts) use cuBLASLt.
-TEST_P(CudaEngineTest, StepsOfFewRowsByChainsOfProducts) {
+TEST_P(CudaEngineTest, StepsOfFewRowsByTheMegakernel) {
   for (const bool fused_decode : {true, false}) {
     SCOPED_TRACE(fused_decode);
     MakeModel(WideConfig());

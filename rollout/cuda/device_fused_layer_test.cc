@@ -30,7 +30,7 @@ const std::vector<Sizes> kSizes = {{4096, 4096, 12288, 6144},
                                    {512, 512, 512, 16},
                                    {1024, 2560, 1536, 48}};
 
-class ProductChainTest : public DeviceTest {
+class MegakernelTest : public DeviceTest {
  protected:
   void SetUp() override {
     DeviceTest::SetUp();
@@ -129,7 +129,7 @@ class ProductChainTest : public DeviceTest {
 };
 
 // Compares each GEMM with the exact result for the input that the megakernel itself computed.
-TEST_P(ProductChainTest, LinksAreThoseInDoublePrecision) {
+TEST_P(MegakernelTest, EachGemmMatchesDoublePrecision) {
   for (const Sizes& sizes : kSizes) {
     const Layer w(sizes);
     for (const int64_t rows : {1, 3, 8, 9, 16, 17, 24, 31, 32}) {
@@ -155,7 +155,7 @@ TEST_P(ProductChainTest, LinksAreThoseInDoublePrecision) {
   }
 }
 
-TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
+TEST_P(MegakernelTest, ARowsBitsDependOnNothingButTheRow) {
   for (const Sizes& sizes : kSizes) {
     SCOPED_TRACE(sizes.hidden);
     const Layer w(sizes);
@@ -185,7 +185,7 @@ TEST_P(ProductChainTest, ARowsBitsDependOnNothingButTheRow) {
 }
 
 // Each launch reads the results of the launch before.
-TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
+TEST_P(MegakernelTest, LaunchesThatOverlapWaitForWhatTheyRead) {
   const Sizes sizes = {4096, 4096, 12288, 4096};
   const Layer first(sizes), second(sizes);
   for (const int64_t rows : {4, 13, 32}) {
@@ -220,7 +220,7 @@ TEST_P(ProductChainTest, LaunchesThatOverlapWaitForWhatTheyRead) {
 }
 
 // Blocks must read each other's results only after the barrier that orders them.
-TEST_P(ProductChainTest, EachLaunchGivesTheSameBits) {
+TEST_P(MegakernelTest, EachLaunchGivesTheSameBits) {
   const Layer w(kSizes[0]);
   for (const int64_t rows : {1, 8, 11, 16, 24, 32}) {
     const at::Tensor attention = Drawn({rows, 4096}), x = Drawn({rows, 4096});
@@ -256,7 +256,7 @@ TEST_P(ProductChainTest, EachLaunchGivesTheSameBits) {
 }
 
 // The rows before and after the inputs and outputs are NaN.
-TEST_P(ProductChainTest, ReadsAndWritesNothingOutside) {
+TEST_P(MegakernelTest, ReadsAndWritesNothingOutside) {
   const Sizes sizes = kSizes[1];
   const Layer w(sizes);
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -274,7 +274,7 @@ TEST_P(ProductChainTest, ReadsAndWritesNothingOutside) {
   }
 }
 
-TEST_P(ProductChainTest, RefusesWhatItDoesNotTake) {
+TEST_P(MegakernelTest, RefusesWhatItDoesNotTake) {
   const Layer w(kSizes[2]);
   const Rows many = RowsOf(w, Drawn({33, 512}), Drawn({33, 512}));
   EXPECT_THROW(Launch(w, many), c10::Error);
@@ -284,7 +284,7 @@ TEST_P(ProductChainTest, RefusesWhatItDoesNotTake) {
   EXPECT_TRUE(SupportsMegakernelGemm(512, 48, false));
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, ProductChainTest, testing::ValuesIn(TestedGpus()));
+INSTANTIATE_TEST_SUITE_P(Gpus, MegakernelTest, testing::ValuesIn(TestedGpus()));
 
 }  // namespace
 }  // namespace tritonrl

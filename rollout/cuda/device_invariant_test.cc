@@ -22,7 +22,7 @@
 namespace tritonrl {
 namespace {
 
-class FixedProductTest : public DeviceTest {
+class PinnedGemmTest : public DeviceTest {
  protected:
   static at::Tensor Drawn(at::IntArrayRef shape) {
     return at::randn(shape, at::TensorOptions(device()).dtype(at::kFloat)).to(at::kBFloat16);
@@ -30,7 +30,7 @@ class FixedProductTest : public DeviceTest {
 };
 
 // GEMM sizes of Qwen3-8B, and small ones.
-TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
+TEST_P(PinnedGemmTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
   struct Sizes {
     int64_t inner, columns;
     bool adds, is_head;
@@ -48,7 +48,7 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
     const int64_t count = sizes.is_head ? 512 : most;  // a multiple of CudaGemm::kPinnedRows
     const at::Tensor x = Drawn({count, sizes.inner}), weight = Drawn({sizes.columns, sizes.inner});
     const at::Tensor add = Drawn({count, sizes.columns});
-    const at::Tensor* summand = sizes.adds ? &add : nullptr;
+    const at::Tensor* addend = sizes.adds ? &add : nullptr;
     const at::ScalarType type = sizes.is_head ? at::kFloat : at::kBFloat16;
     std::vector<int64_t> counts;
     for (const int64_t n : rows) {
@@ -58,13 +58,13 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
     for (int process = 0; process < 2; ++process) {  // a new CudaGemm, as in another process
       CudaGemm gemm(device(), /*autotune=*/true);
       at::Tensor out = Empty({count, sizes.columns}, type);
-      gemm.PinAlgorithm(x, weight.t(), summand, out);
+      gemm.PinAlgorithm(x, weight.t(), addend, out);
       for (const int64_t n : counts) {
         const at::Tensor part = Empty({count, sizes.columns}, type).narrow(0, 0, n);
         const at::Tensor part_add = add.narrow(0, 0, n);
         gemm.Multiply(x.narrow(0, 0, n), weight.t(), sizes.adds ? &part_add : nullptr, part);
         if (!whole.defined()) {
-          gemm.Multiply(x, weight.t(), summand, out);
+          gemm.Multiply(x, weight.t(), addend, out);
           whole = out;
         }
         EXPECT_TRUE(at::equal(part, whole.narrow(0, 0, n))) << n << " rows";
@@ -79,14 +79,14 @@ TEST_P(FixedProductTest, ARowHasTheSameBitsWithAnyRowsBesideIt) {
   }
 }
 
-TEST_P(FixedProductTest, AShapeThatWasNotFixedIsRefused) {
+TEST_P(PinnedGemmTest, AShapeThatWasNotPinnedIsRefused) {
   CudaGemm gemm(device(), /*autotune=*/true);
   const at::Tensor x = Drawn({256, 64}), weight = Drawn({32, 64}), other = Drawn({48, 64});
   gemm.PinAlgorithm(x, weight.t(), nullptr, Empty({256, 32}, at::kBFloat16));
   EXPECT_THROW(gemm.Multiply(x, other.t(), nullptr, Empty({256, 48}, at::kBFloat16)), c10::Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, FixedProductTest, testing::ValuesIn(TestedGpus()));
+INSTANTIATE_TEST_SUITE_P(Gpus, PinnedGemmTest, testing::ValuesIn(TestedGpus()));
 
 ModelConfig Config(int64_t hidden) {
   ModelConfig config = RunnerConfig();

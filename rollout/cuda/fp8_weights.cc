@@ -95,10 +95,10 @@ void Fp8Weights::Multiply(const at::Tensor& weight, const at::Tensor* add, const
                           CudaGemm* gemm) {
   const Matrix& copy = CopyOf(weight);
   const int64_t rows = RoundUp(out.size(0));
-  const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
+  const at::Tensor addend = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
   const Fp8Scales scales = ScalesOf(copy);
   gemm->Multiply(Numbers(rows, weight.size(1)), copy.numbers.t(),
-                 add == nullptr ? nullptr : &summand, RowsOf(out, rows), &scales);
+                 add == nullptr ? nullptr : &addend, RowsOf(out, rows), &scales);
 }
 
 void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& weights,
@@ -106,9 +106,9 @@ void Fp8Weights::Autotune(const at::Tensor& x, const std::vector<at::Tensor>& we
   std::vector<at::Tensor> copies;
   for (const at::Tensor& weight : weights) copies.push_back(CopyOf(weight).numbers.t());
   const int64_t rows = RoundUp(x.size(0));
-  const at::Tensor summand = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
+  const at::Tensor addend = add == nullptr ? at::Tensor() : RowsOf(*add, rows);
   const Fp8Scales scales = ScalesOf(CopyOf(weights.front()));
-  gemm->Autotune(Numbers(rows, x.size(1)), copies, add == nullptr ? nullptr : &summand,
+  gemm->Autotune(Numbers(rows, x.size(1)), copies, add == nullptr ? nullptr : &addend,
                  RowsOf(out, rows), &scales);
 }
 

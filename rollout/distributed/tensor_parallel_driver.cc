@@ -70,8 +70,9 @@ absl::Status TensorParallelDriver::SendCommand(const std::string& text) {
 }
 
 absl::Status TensorParallelDriver::PollErrors() {
-  ASSIGN_OR_RETURN(const std::optional<RankMessage> letter, links_.collectives->Poll());
-  return letter.has_value() ? WithRank(letter->from, DecodeStatus(letter->text)) : absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<RankMessage> message, links_.collectives->Poll());
+  return message.has_value() ? WithRank(message->from, DecodeStatus(message->text))
+                             : absl::OkStatus();
 }
 
 absl::Status TensorParallelDriver::Launch(const ModelStep& step) {

@@ -82,7 +82,7 @@ TEST(BatchedEngineMemory, SmallChunksWhileSamplesWaitChangeNoSample) {
   EXPECT_GT(steps, steps_without) << "the bound reaches the scheduler";
 }
 
-TEST(BatchedEngineMemory, ChunkedPromptsAndFewPlacesChangeNoSample) {
+TEST(BatchedEngineMemory, ChunkedPrefillAndFewBatchSlotsChangeNoSample) {
   for (int in_flight : {1, 2}) {
     for (int max_num_seqs : {1, 3, 16}) {
       for (int tokens : {max_num_seqs, max_num_seqs + 5, 64}) {

@@ -316,7 +316,7 @@ TEST(Scheduler, RandomOperationsOnWholeSamples) {
     total.shared_tokens += checker.stats().shared_tokens;
     accepted_tokens += checker.accepted_tokens();
   }
-  EXPECT_GT(total.recomputed_tokens, 100) << "prompts do give way";
+  EXPECT_GT(total.recomputed_tokens, 100) << "prompts are recomputed";
   EXPECT_GT(total.shared_tokens, 50000);
   EXPECT_GT(accepted_tokens, 250);
 }

@@ -127,7 +127,7 @@ TEST(Scheduler, ChunksAreLargeBesideSamplesThatWaitForTheirLastDraw) {
   EXPECT_EQ(ChunkTokens(scheduler.Schedule()), 60) << "nothing decodes";
 }
 
-TEST(Scheduler, WhereAllPlacesFillStepsChunksAreLarge) {
+TEST(Scheduler, ChunksAreLargeWhereAllBatchSlotsFillSteps) {
   for (const int max_num_seqs : {2, 3, 8}) {
     Scheduler scheduler({.num_pages = 100,
                          .page_size = 4,

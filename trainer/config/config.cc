@@ -249,7 +249,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.That(
       !c.sampling().engine().enable_sleep_mode() || c.rollout_ranks() == 0,
       "sampling.engine.enable_sleep_mode is on, but with rollout_ranks no rank both generates and "
-      "learns, so that nobody needs the memory; turn one of the two off");
+      "learns, so no rank needs the freed memory; turn one of the two off");
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
   return checks.status();
 }

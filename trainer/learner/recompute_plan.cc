@@ -43,13 +43,14 @@ ResidentMemory LocalResidentMemory(int zero_stage, const Policy& policy,
       .zero_stage = ranks.size() > 1 ? zero_stage : 0,
       .state_bytes = AdamW::StateBytes(weights.dtype(), ranks.size(), zero_stage)};
   if (sharding.zero_stage == 2) {
-    const GradientRingBuffer window =
+    const GradientRingBuffer ring_buffer =
         GradientRingBufferFor(weights.layout(), policy.config.tie_word_embeddings,
                               ZeroShardPlan::kBucketElements, weights.device());
     // Plus one bucket's reduced gradient before it is added to the sum of the previous
     // micro-batches.
-    const int64_t staged = std::min(ZeroShardPlan::kBucketElements, window.own + window.ring);
-    sharding.ring_buffer_bytes = window.bytes() + 4 * staged / ranks.size();
+    const int64_t staged =
+        std::min(ZeroShardPlan::kBucketElements, ring_buffer.own + ring_buffer.ring);
+    sharding.ring_buffer_bytes = ring_buffer.bytes() + 4 * staged / ranks.size();
   }
   return ResidentMemoryForTraining(policy.config, sharding);
 }

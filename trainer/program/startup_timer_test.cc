@@ -6,7 +6,7 @@
 namespace tritonrl {
 namespace {
 
-TEST(StartUpTest, NamesWhatTookLongAndSumsTheRest) {
+TEST(StartupTimerTest, NamesWhatTookLongAndSumsTheRest) {
   absl::Time now = absl::FromUnixSeconds(1000);
   StartupTimer startup_timer(absl::Seconds(2), [&] { return now; });
   const auto part = [&](double seconds, const char* name) {
@@ -22,7 +22,7 @@ TEST(StartUpTest, NamesWhatTookLongAndSumsTheRest) {
       "first step begins 3.8 s after the launch: launch 2.0 s, weights 1.8 s, the rest 0.1 s");
 }
 
-TEST(StartUpTest, CountsFromTheLaunchOfThisProcess) {
+TEST(StartupTimerTest, CountsFromTheLaunchOfThisProcess) {
   const std::string text = StartupTimer().Summary();
   EXPECT_THAT(text, testing::StartsWith("first step begins "));
   // An age of 100 s or more would be a wrong reading of the process's start time.

@@ -106,7 +106,7 @@ void BatchTotals::Count(const BatchLine& line) {
   if (!line.input_error.empty()) {
     ++input_errors;
   } else if (IsInfraError(line.verdict)) {
-    ++inconclusive;
+    ++infra_errors;
   } else {
     ++(line.verdict.failed_layer() == LAYER_NONE ? correct : failed);
   }
@@ -302,7 +302,8 @@ class Batch {
   std::string Counts() const {
     const BatchTotals& totals = file_->totals();
     std::string text = absl::StrCat("correct ", totals.correct, " failed ", totals.failed);
-    if (totals.inconclusive > 0) absl::StrAppend(&text, " inconclusive ", totals.inconclusive);
+    if (totals.infra_errors > 0)
+      absl::StrAppend(&text, " infrastructure errors ", totals.infra_errors);
     if (totals.input_errors > 0) absl::StrAppend(&text, " input errors ", totals.input_errors);
     return text;
   }
@@ -331,7 +332,7 @@ std::string SummaryText(const BatchSummary& summary) {
   const BatchTotals& totals = summary.totals;
   std::string text = absl::StrCat(
       summary.cases, " cases: ", totals.correct, " correct, ", totals.failed, " failed, ",
-      totals.inconclusive, " inconclusive, ", totals.input_errors, " input errors (",
+      totals.infra_errors, " infrastructure errors, ", totals.input_errors, " input errors (",
       summary.checked, " written now, ", summary.already_done, " were there)\n");
   for (const auto& [key, count] : totals.by_layer) {
     if (key.first.empty()) continue;

@@ -54,11 +54,11 @@ std::string LineKey(const BatchLine& line);
 struct BatchTotals {
   int64_t correct = 0;
   int64_t failed = 0;
-  int64_t inconclusive = 0;  // infrastructure errors
+  int64_t infra_errors = 0;
   int64_t input_errors = 0;
   std::map<std::pair<std::string, std::string>, int64_t>
       by_layer;  // (FailedLayerLabel, OutcomeLabel)
-  int64_t all() const { return correct + failed + inconclusive + input_errors; }
+  int64_t all() const { return correct + failed + infra_errors + input_errors; }
   void Count(const BatchLine& line);
 };
 

@@ -126,7 +126,7 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
   EXPECT_EQ(summary->checked, 6);
   EXPECT_EQ(summary->totals.correct, 1);
   EXPECT_EQ(summary->totals.failed, 2);
-  EXPECT_EQ(summary->totals.inconclusive, 1);
+  EXPECT_EQ(summary->totals.infra_errors, 1);
   EXPECT_EQ(summary->totals.input_errors, 2);
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 6);

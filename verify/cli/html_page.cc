@@ -80,10 +80,10 @@ std::string Head(const std::string& title) {
 }
 
 std::string Totals(const BatchTotals& totals, int64_t not_checked) {
-  std::string html =
-      absl::StrCat("<p>", totals.all(), " cases: <span class=ok>", totals.correct,
-                   " correct</span>, <span class=bad>", totals.failed, " failed</span>, ",
-                   totals.inconclusive, " inconclusive, ", totals.input_errors, " input errors");
+  std::string html = absl::StrCat("<p>", totals.all(), " cases: <span class=ok>", totals.correct,
+                                  " correct</span>, <span class=bad>", totals.failed,
+                                  " failed</span>, ", totals.infra_errors,
+                                  " infrastructure errors, ", totals.input_errors, " input errors");
   if (not_checked > 0) absl::StrAppend(&html, ", ", not_checked, " not checked");
   absl::StrAppend(&html,
                   ".</p>\n<table class=totals><tr><th>layer</th><th>outcome</th><th>cases"

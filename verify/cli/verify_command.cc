@@ -239,7 +239,7 @@ int RunMany(const VerifyCommand& command, DeviceBackend* backend, Judge* judge) 
   }
   if (summary->interrupted) return kSignalled + interrupts.received();
   if (summary->totals.input_errors > 0) return kExitUserError;
-  return summary->totals.inconclusive > 0 ? kExitInfraError : kExitCorrect;
+  return summary->totals.infra_errors > 0 ? kExitInfraError : kExitCorrect;
 }
 
 int CheckTheTasks(const VerifyCommand& command, DeviceBackend* backend,

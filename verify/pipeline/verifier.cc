@@ -253,9 +253,9 @@ class Verifier::Impl {
     judge_queue_->Ask(job.request.task.source, job.request.code,
                       [this, hash = job.hash,
                        verdict = std::move(verdict)](absl::StatusOr<JudgeOpinion> opinion) {
-                        Verdict judged = verdict;
-                        ApplyJudgeOpinion(opinion, &judged);
-                        Complete(hash, std::move(judged));
+                        Verdict complete = verdict;
+                        ApplyJudgeOpinion(opinion, &complete);
+                        Complete(hash, std::move(complete));
                       });
   }
 

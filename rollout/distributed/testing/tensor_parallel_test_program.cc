@@ -231,8 +231,8 @@ absl::Status LittleMemory(const Setting& setting) {
   c.engine.set_max_num_seqs(7);
   ASSIGN_OR_RETURN(const EngineStats stats, CompareWithOne(setting, c));
   if (!setting.ranks->is_root()) return absl::OkStatus();
-  RETURN_IF_ERROR(Expect(stats.preemptions > 0, "no sample gave way"));
-  return Expect(stats.accepted_tokens > 0, "no draft token was right");
+  RETURN_IF_ERROR(Expect(stats.preemptions > 0, "no sample was preempted"));
+  return Expect(stats.accepted_tokens > 0, "no draft token was accepted");
 }
 
 // An engine that is idle for longer than the time after which a rank counts as lost.
