@@ -37,27 +37,30 @@ ABSL_FLAG(
     "GPUs to use, as 0,1 (counted within CUDA_VISIBLE_DEVICES), each with workers of its own; "
     "empty: the first");
 ABSL_FLAG(int, workers, 0,
-          "jobs at the same time on each GPU, or in all without one; 0: one, or one for each core");
+          "jobs that run at the same time on each GPU, or without a GPU on all cores; 0: one for "
+          "each GPU or core");
 ABSL_FLAG(std::string, interface, "lo", "network interface to listen on");
 ABSL_FLAG(int, port, 0, "port to listen on; 0: any free one");
 ABSL_FLAG(std::string, register, "",
           "folder through which clients find this server: DIR/servers/HOST-PID.json");
 ABSL_FLAG(std::string, token_file, "",
-          "file with the token that clients must know; made if it is missing. Empty: a new token, "
-          "told through --register alone");
-ABSL_FLAG(int, queue, 256, "jobs that may wait; more are refused with a hint when to come again");
+          "file with the token that clients must send; created if it is missing. Empty: the server "
+          "creates a token and passes it on through --register only");
+ABSL_FLAG(int, queue, 256,
+          "jobs that may wait; the server refuses further jobs and says when to retry");
 ABSL_FLAG(double, memory_budget_gib, 0,
-          "memory that jobs on one GPU (or on the host) may need together; 0: not looked at");
+          "memory that jobs on one GPU (or on the host) may need together; 0: no limit");
 ABSL_FLAG(double, job_memory_gib, 0,
-          "estimate for a job that names none; 0: an equal share of the budget");
-ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none");
-ABSL_FLAG(double, time_limit, 0, "most seconds for one job; 0: the backend's own");
-ABSL_FLAG(double, memory_gb, 0, "most host memory of one job in GiB; 0: the backend's own");
+          "memory estimate for a job that names none; 0: an equal share of the budget");
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none: run jobs without confinement");
+ABSL_FLAG(double, time_limit, 0, "maximum seconds of one job; 0: the backend's default");
+ABSL_FLAG(double, memory_gb, 0, "maximum host memory of one job in GiB; 0: the backend's default");
 ABSL_FLAG(bool, status, false,
-          "start nothing: print what the servers below --register say of themselves (or, with "
+          "start no server: print the state that the servers below --register report (or, with "
           "--token_file, the one at --port of --interface)");
 ABSL_FLAG(bool, json, false, "with --status: one line of JSON for each server");
-ABSL_FLAG(double, drain_seconds, 120, "on SIGTERM, time for what waits and runs");
+ABSL_FLAG(double, drain_seconds, 120,
+          "on SIGTERM, seconds that waiting and running jobs have to finish");
 
 namespace tritonrl {
 namespace {

@@ -22,14 +22,15 @@ ABSL_FLAG(int64_t, target_rows, 0, "Tokens of it that have a target; 0: all.");
 ABSL_FLAG(int64_t, max_length, 0, "Length of its longest sequence; 0: the batch is one sequence.");
 ABSL_FLAG(double, budget_gib, 79.1, "Memory of a GPU; 0: no limit.");
 ABSL_FLAG(double, reserve_gib, 2.0,
-          "Part of it that is kept free (allocator fragmentation, CUDA context).");
+          "Part of that memory that stays free (allocator fragmentation, CUDA context).");
 ABSL_FLAG(double, other_gib, 0.0,
-          "Part of it that is taken otherwise: generation engine, communication buckets.");
+          "Part of that memory that the generation engine and communication buckets take.");
 ABSL_FLAG(int64_t, ranks, 1, "GPUs that share the state of training.");
 ABSL_FLAG(int, zero_stage, 0, "0, 1 (optimizer sharded) or 2 (gradients as well).");
 ABSL_FLAG(int64_t, bucket_elements, tritonrl::ZeroShardPlan::kBucketElements,
           "Elements of gradients that are summed over the GPUs at a time, at stage 2.");
-ABSL_FLAG(int64_t, state_bytes, 12, "Of the optimizer for a parameter; 0: forward and backward.");
+ABSL_FLAG(int64_t, state_bytes, 12,
+          "Bytes of optimizer state for a parameter; 0: forward and backward only.");
 ABSL_FLAG(bool, fp8, false, "Decoder-layer projections in FP8.");
 ABSL_FLAG(bool, deterministic, true, "Attention's sums in a fixed order.");
 ABSL_FLAG(bool, per_sequence, false, "One attention call per sequence, as on an A100.");

@@ -25,7 +25,7 @@ constexpr char kUsage[] =
     "Trains a policy with GRPO-HRD.\n"
     "  grpo_hrd --config=FILE [--set path=value]...\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag or configuration, 75 stopped by SIGTERM, SIGUSR1 or\n"
-    "SIGINT with what was done saved (run the same command to resume).";
+    "SIGINT with all finished work saved (run the same command to resume).";
 
 int Main(int argc, char** argv) {
   const SignalHandler stop = NoteStopSignals();

@@ -34,7 +34,7 @@ ABSL_FLAG(
     "run candidates at servers (//exec:server): the folder they --register in, written with a "
     "'/', or HOST:PORT,HOST:PORT with --token_file");
 ABSL_FLAG(std::string, token_file, "", "file with the token of --servers given by address");
-ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: as the backend likes");
+ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: the backend's default");
 ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
 ABSL_FLAG(std::string, backend, "auto",
           "auto, interpreter (no GPU needed, times are modelled) or cuda");
@@ -48,9 +48,8 @@ ABSL_FLAG(double, tolerance, 1e-2, "absolute and relative tolerance");
 ABSL_FLAG(std::string, mode, "paper",
           "paper (its rules exactly), or robust: against float64 with a tolerance made of the "
           "reference's own error, on further inputs");
-ABSL_FLAG(
-    bool, preflight, false,
-    "check the tasks of --tasks themselves: results that ought not to pass are tried on them");
+ABSL_FLAG(bool, preflight, false,
+          "check the tasks of --tasks themselves: try results that must not pass on each of them");
 ABSL_FLAG(std::string, tasks, "", "folder of task files, or one of them, for --preflight");
 ABSL_FLAG(double, time_limit, 0,
           "seconds for the whole run of the candidate; 0: the backend's own (interpreter 30, cuda "

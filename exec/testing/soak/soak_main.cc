@@ -14,23 +14,24 @@
 #include "base/status.h"
 #include "exec/testing/soak/soak.h"
 
-ABSL_FLAG(int, count, 2000, "candidates");
-ABSL_FLAG(double, evil, 1.0 / 3, "share of evil ones, 0 to 1");
-ABSL_FLAG(uint64_t, seed, 1, "draws kinds and order");
-ABSL_FLAG(int, workers, 2, "candidates at once");
+ABSL_FLAG(int, count, 2000, "number of candidates");
+ABSL_FLAG(double, evil, 1.0 / 3, "share of hostile candidates, 0 to 1");
+ABSL_FLAG(uint64_t, seed, 1, "seed of the kinds of candidates and their order");
+ABSL_FLAG(int, workers, 2, "candidates that run at the same time");
 ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap or none");
-ABSL_FLAG(bool, torch_runner, true, "the real runner; false: plain Python without torch");
-ABSL_FLAG(
-    std::string, timing, "auto",
-    "whether honest ones are timed: true, false, or auto: not on a GPU, where whoever is timed "
-    "waits for all others to leave it");
+ABSL_FLAG(bool, torch_runner, true, "true: the real runner; false: plain Python without torch");
+ABSL_FLAG(std::string, timing, "auto",
+          "whether honest candidates are timed: true, false, or auto (not on a GPU, where a timed "
+          "candidate waits until all others have left it)");
 ABSL_FLAG(double, seconds, 0,
-          "begin no more after so many seconds and conclude with what was done; 0: all of --count");
-ABSL_FLAG(double, extra_seconds, 0,
-          "added to each candidate's wall limit (0.4 s for one that hangs): what passes before its "
-          "first line runs; 0: 2, on a GPU 20");
-ABSL_FLAG(std::string, json, "", "also write the line of JSON to this file");
+          "start no further candidate after this many seconds and report on those that ran; 0: run "
+          "all of --count");
+ABSL_FLAG(
+    double, extra_seconds, 0,
+    "seconds added to each candidate's wall-clock limit (0.4 s for one that hangs) for the work "
+    "before its first line runs; 0: 2, on a GPU 20");
+ABSL_FLAG(std::string, json, "", "also write the JSON line to this file");
 
 namespace tritonrl {
 namespace {
