@@ -83,8 +83,8 @@ class PythonTree {
   PythonNode root() const;
   // The first error in source order. The grammar is a little more lenient than CPython's parser.
   std::optional<PythonSyntaxError> FirstError() const;
-  // In a text with syntax errors, the first line outside strings that begins with ```: the error is
-  // that the program was copied together with its Markdown fence.
+  // If the text has syntax errors and a line outside strings begins with ```, an error at the first
+  // such line, which says that the program was copied together with its Markdown fence.
   std::optional<PythonSyntaxError> FenceError() const;
 
  private:

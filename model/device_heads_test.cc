@@ -78,7 +78,8 @@ Tensors Attention(const Runner& r, const ModelConfig& config, const std::vector<
 TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
   const std::vector<const char*> names = {"output", "d_q", "d_k", "d_v"};
   const LayerContext fixed(2);
-  // In `free` long sequences get calls of their own; in `buckets` all sequences share calls.
+  // `free`: sequences of at least 250 tokens can get calls of their own. `buckets`: all sequences
+  // share calls.
   const LayerContext free(2, false,
                           {.attention = {.deterministic = false, .dense_min_length = 250}});
   const LayerContext buckets(2, false,
@@ -103,7 +104,7 @@ TEST_P(DeviceHeadsTest, AttentionOfPackedSequences) {
       // Without a fixed order of sums, only the distance from the reference is checked.
       const Tensors expected = compute({reference_, at::kCPU, at::kDouble, at::kDouble});
       const at::Device device(GetParam().device);
-      // A length gets a call of its own from the second batch with it on.
+      // The first batch with a new length uses shared calls; later ones give it a call of its own.
       compute({free, device, GetParam().type, at::kFloat});
       const Tensors alone = compute({free, device, GetParam().type, at::kFloat});
       const Tensors packed = compute({buckets, device, GetParam().type, at::kFloat});

@@ -51,7 +51,7 @@ namespace tritonrl {
 namespace {
 
 constexpr int32_t kStopId = 0;
-constexpr int kDraftRows = 256;  // rows of a step that may have draft tokens
+constexpr int kDraftRows = 256;  // maximum number of rows in a step with draft tokens
 
 struct Mode {
   const char *flag, *name;

@@ -27,9 +27,10 @@ struct BackendPools {
   bool shared_buffers = false;
 };
 
-// Starts both pools; `options` are those of the runners. Without `shared_buffers` there is one
-// reference worker for two runners, as most references' results are used more than once. With
-// `shared_buffers`, which is for GPUs and tests, there are two more reference workers than runners.
+// Starts both pools; options.workers is the number of runners. With `shared_buffers` (for GPUs and
+// tests) there are two more reference workers than runners. Without it there is one reference
+// worker for two runners, because the cached result of a reference usually serves several
+// candidates.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool shared_buffers);
 
@@ -43,9 +44,9 @@ class PythonBackend : public DeviceBackend {
   // If the worker dies during a job, the job is run once more; if the second worker dies too, the
   // outcome is KILLED_WORKER. After a crash, a hang or an illegal access the GPU is checked before
   // the next candidate; while the check fails the outcome is an infrastructure error.
-  // A request waits until the GPU's memory is likely to hold it beside the running requests. A
-  // reference, candidate or task probe that still runs out of GPU memory is retried once with all
-  // of it, and only the retry counts.
+  // A request waits until its estimated GPU memory is free beside the running requests. If its
+  // reference, candidate or task probe runs out of GPU memory nevertheless, it is retried once with
+  // the whole GPU memory, and only the retry counts.
   absl::StatusOr<ExecResult> Run(const ExecRequest& request, absl::Time deadline) override;
 
   DeviceMemory memory() const override;

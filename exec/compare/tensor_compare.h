@@ -24,8 +24,8 @@ struct Comparison {
   std::string message;              // one sentence, if they differ
   OutputMismatch mismatch;          // set if they differ, except for the trial
   std::optional<double> max_error;  // largest absolute error, if a number was compared
-  // Largest error / tolerance of the elements compared with a float64 result, and that error and
-  // tolerance.
+  // Of the elements compared with a float64 result: the largest ratio error / tolerance, and the
+  // error and the tolerance of that element.
   std::optional<double> worst_share;
   double worst_error = 0, worst_tolerance = 0;
 };
@@ -49,8 +49,8 @@ struct ExactLeaf {
 struct Tolerance {
   double atol = 1e-2;
   double rtol = 1e-2;
-  // By leaf of `want`, and stored in the memory of `want`. atol and rtol apply if this is null or
-  // has no value for the leaf.
+  // The float64 results, one entry for each leaf of `want`, stored in the memory of `want`. atol
+  // and rtol apply to a leaf without a value, and to all leaves if this is null.
   const std::vector<std::optional<ExactLeaf>>* exact = nullptr;
 };
 

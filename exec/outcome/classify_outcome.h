@@ -10,10 +10,10 @@
 
 namespace tritonrl {
 
-// Returns the result that a job of this role wrote, or the reason why there is none. A failure of a
-// reference's job is the task's, or an infrastructure error; a failure of a runner before the
-// candidate's code began is an infrastructure error. A runner's Outcome::OK means only that it ran
-// to its end. `result_text`, if given, is set to the job's result object if there is one.
+// Returns the result that the job wrote or, if it wrote none, an outcome that says why. A failed
+// reference's job counts as a failure of the task or as an infrastructure error. A runner that
+// fails before the candidate's code begins is an infrastructure error. A runner's Outcome::OK means
+// only that it ran to its end. If the job wrote a result object, `*result_text` becomes its text.
 ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
                     std::string* result_text = nullptr);
 

@@ -14,7 +14,7 @@
 namespace tritonrl {
 
 struct JobSeeds {
-  uint64_t weights = 0;            // the candidate gets it too, to draw the same parameters
+  uint64_t weights = 0;            // of the parameters; the candidate's job receives it too
   std::vector<uint64_t> inputs;    // one per random trial; only the reference runner gets them
   std::vector<uint64_t> forward;   // one per trial: random layers draw the same on both sides
   std::vector<uint64_t> variants;  // one per further trial; only the reference runner gets them
@@ -42,7 +42,7 @@ struct JobContext {
   const ExecRequest& request;
   std::string device;  // "interpreter" or "cuda"
   JobSeeds seeds;
-  // Soft time limit that the job itself checks between two launches; its message is better than
+  // Soft time limit, which the job checks between two launches. Its error message says more than
   // that of a kill.
   double time_limit_seconds = 0;
   // The request's use of the GPU; null without a GPU.

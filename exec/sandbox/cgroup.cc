@@ -113,8 +113,8 @@ std::string MakeVersion1(const std::string& controller, const std::string& name,
                          const std::string& control_file) {
   const std::string mount = MountPoint("cgroup", controller);
   if (mount.empty()) return "";
-  // Below this process's own group, so that the limits of that group still hold; the mount may not
-  // contain the group's path, so the root of the mount comes second.
+  // First tries this process's own group, so that the limits of that group also hold. The mount
+  // may not contain that group's path; then the new group goes into the root of the mount.
   for (const std::string& own : {OwnGroup(controller), std::string()}) {
     if (!DirectoryExists(mount + own)) continue;
     const std::string folder = MakeGroup(mount + own, name, control_file);
@@ -127,8 +127,8 @@ std::string MakeVersion2(const std::string& name, const std::string& control_fil
   const std::string mount = MountPoint("cgroup2", "");
   if (mount.empty()) return "";
   const std::string own = mount + OwnGroup("");
-  // A group with processes in it cannot enable controllers for its children, so its parent and the
-  // root come next.
+  // This process's own group cannot enable controllers for its children while it contains
+  // processes. The loop therefore also tries the group's parent and the root of the mount.
   for (const std::string& parent : {own, DirName(own), mount}) {
     if (!DirectoryExists(parent) || parent.size() < mount.size()) continue;
     WriteControl(JoinPath(parent, "cgroup.subtree_control"), "+memory +pids");

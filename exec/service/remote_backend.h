@@ -21,7 +21,7 @@ struct RemoteOptions {
   std::string registry_dir;                            // folder of the registry; "": none
   absl::Duration connect_timeout = absl::Seconds(30);  // wait for the first server to answer
   int64_t memory_bytes = 0;  // memory estimate sent with each job; 0: the servers' default
-  int max_losses = 3;        // number of servers lost with one job after which it is given up
+  int max_losses = 3;        // a job fails after its server was lost this many times
 };
 
 // Parses the value of --servers: a registry folder, or HOST:PORT[,HOST:PORT...] with the token in

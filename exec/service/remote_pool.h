@@ -58,8 +58,8 @@ class RemotePool {
   // the deadline passes first.
   std::shared_ptr<RemoteEndpoint> Pick(bool timing, absl::Time deadline);
 
-  // Each ends a call in flight: with an answer, refused for a full queue, or with the server lost
-  // or draining.
+  // Each ends one call in flight. Done: the server answered. DoneBusy: the server refused the call,
+  // because its queue is full. DoneLost: the server is lost or draining.
   void Done(RemoteEndpoint* endpoint);
   void DoneBusy(RemoteEndpoint* endpoint, absl::Duration retry_after);
   void DoneLost(RemoteEndpoint* endpoint, const absl::Status& error);

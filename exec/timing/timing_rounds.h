@@ -81,9 +81,9 @@ TimePerCall Summarize(const std::vector<TimedRound>& rounds);
 // around each call.
 double OutsideSeconds(const TimePerCall& reference, const TimePerCall& candidate);
 
-// False if the candidate's own time is below its outside time by more than half and by more than 20
-// microseconds plus a tenth of `spin_seconds`. That tenth covers the wait before each call, which
-// each process times by its own measurement of the GPU's clock.
+// Returns false if event_seconds is less than half of outside_seconds and the difference exceeds 20
+// microseconds plus a tenth of spin_seconds. That tenth covers the error of the wait before each
+// call, whose length each process takes from its own measurement of the GPU's clock.
 bool IsBelievable(double event_seconds, double outside_seconds, double spin_seconds);
 
 struct TimingResult {

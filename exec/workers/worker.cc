@@ -102,7 +102,7 @@ ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd
   return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// Inserts the job as text: parsing it again would cost time and check little.
+// Inserts job_json as text. Parsing it again would cost time and find few errors.
 std::string JobFrame(int64_t id, absl::string_view job_json, const Json& limits,
                      const std::vector<JobFd>& fds) {
   Json names = Json::array();
@@ -320,7 +320,7 @@ JobReport Worker::Run(absl::string_view job_json, const ExecLimits& limits, absl
   if (wait == WaitResult::kFrame) report = Collect(frame, std::move(report));
   switch (wait) {
     case WaitResult::kFrame:
-      // A report that the worker sent before it read the kill order is still late.
+      // Even if the worker sent this report before it read the kill order, the report is late.
       if (overtime) {
         report.end = !cancelled && limit <= deadline ? JobEnd::kTimeout : JobEnd::kDeadline;
       }

@@ -1,5 +1,5 @@
 // Vectors of sixteen floats on AVX-512, AVX2 or SSE2. AVX-512 and AVX2 give the same bits, because
-// reductions have a fixed tree; SSE2 has no fused multiply-add and rounds once more.
+// reductions have a fixed tree; SSE2 has no fused multiply-add and rounds a multiply-add twice.
 
 #ifndef TRITONRL_MODEL_CPU_SIMD_H_
 #define TRITONRL_MODEL_CPU_SIMD_H_

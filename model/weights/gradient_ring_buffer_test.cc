@@ -139,9 +139,7 @@ TEST_P(GradientRingBufferTest, ABackwardThroughItHasTheSameBits) {
     Gradients whole(*weights), ring(*weights, RingBufferOf(weights->layout(), tied));
     ASSERT_TRUE(ring.ring_buffer().is_ring());
     // An earlier update may leave any values in the memory.
-    ring.flat()
-        .slice(0, 0, ring.ring_buffer().own + ring.ring_buffer().ring)
-        .fill_(std::nan(""));
+    ring.flat().slice(0, 0, ring.ring_buffer().own + ring.ring_buffer().ring).fill_(std::nan(""));
     for (const bool empty : {false, true, false}) {
       at::Tensor targets = NextTokenTargets(batch);
       if (empty) targets = targets.clone().fill_(-1);

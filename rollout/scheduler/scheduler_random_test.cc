@@ -38,7 +38,7 @@ class Checker {
                                       static_cast<int>(random_.Below(30));
     options_.prefill_budget = static_cast<int>(random_.Below(3) * random_.Below(20));
     scheduler_ = std::make_unique<Scheduler>(options_);
-    content_.assign(options_.num_pages, std::vector<Place>(options_.page_size));
+    content_.assign(options_.num_pages, std::vector<TokenPosition>(options_.page_size));
     in_slot_.resize(options_.max_num_seqs);
   }
 
@@ -65,15 +65,16 @@ class Checker {
   int64_t accepted_tokens() const { return accepted_tokens_; }
 
  private:
-  using Place = std::tuple<int64_t, int, int64_t>;  // group, sample (-1: prompt), position
+  using TokenPosition = std::tuple<int64_t, int, int64_t>;  // group, sample (-1: prompt), position
   struct Group {
     int64_t prompt = 0, max_tokens = 0;
-    std::vector<int64_t> drawn, collected;  // of each sample; -1 in collected: ended
+    // Number of tokens of each sample; collected is -1 once the sample has ended.
+    std::vector<int64_t> drawn, collected;
     int left = 0;
   };
   struct Flight {
     Step step;
-    std::vector<std::vector<int32_t>> pages;  // of the slices
+    std::vector<std::vector<int32_t>> pages;  // of each slice of the step
   };
 
   void Add() {
@@ -112,7 +113,9 @@ class Checker {
   void Invalidate() {
     while (!flights_.empty()) Land();
     scheduler_->Invalidate();
-    for (std::vector<Place>& page : content_) page.assign(options_.page_size, Place(-1, -1, -1));
+    for (std::vector<TokenPosition>& page : content_) {
+      page.assign(options_.page_size, TokenPosition(-1, -1, -1));
+    }
     EXPECT_EQ(scheduler_->pool().num_free(), options_.num_pages);
     ++operations_;
   }
@@ -170,10 +173,11 @@ class Checker {
         ASSERT_GE(group.collected[sample], 0) << "has ended";
         ASSERT_TRUE(!options_.reserve_max_tokens || slice.count == 1 + slice.num_draft_tokens)
             << "decoded before";
-        if (last >= group.collected[sample]) {  // the token is in flight: it must be in the slot
+        // A token that is in flight must be in its batch slot.
+        if (last >= group.collected[sample]) {
           ASSERT_EQ(slice.count, 1);
           ASSERT_EQ(slice.num_draft_tokens, 0);
-          ASSERT_EQ(in_slot_[slice.slot], Place(number, sample, last));
+          ASSERT_EQ(in_slot_[slice.slot], TokenPosition(number, sample, last));
         }
       }
       logits += slice.num_draft_tokens > 0 ? slice.draws : 1;
@@ -203,7 +207,7 @@ class Checker {
     }
   }
 
-  Place& At(const std::vector<int32_t>& pages, int64_t position) {
+  TokenPosition& At(const std::vector<int32_t>& pages, int64_t position) {
     return content_[pages.at(position / options_.page_size)][position % options_.page_size];
   }
 
@@ -221,7 +225,7 @@ class Checker {
         const int64_t prompt = prompts_.at(number);
         const int64_t end = written ? slice.first + slice.count : slice.first;
         for (int64_t p = 0; p < end; ++p) {
-          const Place expected(number, p < prompt ? -1 : sample, p);
+          const TokenPosition expected(number, p < prompt ? -1 : sample, p);
           ASSERT_EQ(At(flight.pages[i], p), expected) << "read";
         }
       }
@@ -271,8 +275,8 @@ class Checker {
   const int in_flight_;
   Scheduler::Options options_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::vector<std::vector<Place>> content_;
-  std::vector<Place> in_slot_;
+  std::vector<std::vector<TokenPosition>> content_;
+  std::vector<TokenPosition> in_slot_;
   std::map<int64_t, Group> groups_;
   std::map<int64_t, int64_t> prompts_;  // lengths, also of groups that have ended
   std::deque<Flight> flights_;

@@ -26,7 +26,7 @@ struct ServedModel {
   Tokenizer tokenizer;
   ChatTemplate chat;
   std::vector<int32_t> stop_ids;  // tokens that end an answer
-  // Precedes the text of a completion's prompt, if the model was trained so.
+  // The token (BOS) that begins every prompt of a completion, if the model was trained with one.
   std::optional<int32_t> begin_token;
   int64_t context = 0;     // maximum number of tokens of prompt and answer together
   int64_t vocab_size = 0;  // number of token ids of the model
@@ -46,7 +46,7 @@ class RequestParser {
     absl::Duration timeout;  // from the parsing of a request to its end
   };
 
-  // `start`: part of the ids of requests, and of the seeds of requests without one.
+  // `start`: request ids contain it, and requests without a seed derive their seed from it.
   RequestParser(ServedModel model, const Limits& limits, absl::Time start)
       : model_(std::move(model)), limits_(limits), start_(start) {}
 

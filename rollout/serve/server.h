@@ -22,10 +22,10 @@ namespace tritonrl {
 
 struct ServerOptions {
   HttpServerOptions http;
-  std::string api_key;       // Empty: no key is required.
-  int max_concurrent = 256;  // Generating requests at a time; further ones get a 429.
-  int max_tokens_limit = 0;  // Of an answer; 0: limited by the context only.
-  absl::Duration request_timeout = absl::Minutes(10);  // Of a generating request.
+  std::string api_key;       // Empty: the server requires no key.
+  int max_concurrent = 256;  // Requests that generate at the same time; more get HTTP 429.
+  int max_tokens_limit = 0;  // Maximum tokens of an answer; 0: the context limits it.
+  absl::Duration request_timeout = absl::Minutes(10);  // Of one generating request.
 };
 
 // Endpoints: POST /v1/completions, POST /v1/chat/completions, GET /v1/models, GET

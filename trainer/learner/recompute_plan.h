@@ -13,7 +13,7 @@ namespace tritonrl {
 
 struct RecomputePlanRequest {
   int64_t micro_batch_tokens = 0;
-  int64_t max_sequence_tokens = 0;  // a sequence longer than a micro-batch has one of its own
+  int64_t max_sequence_tokens = 0;  // a sequence above micro_batch_tokens is a micro-batch alone
   double memory_gib = 0;            // for all tensors of training; 0: see PlanRecompute
   int zero_stage = 1;               // as in OptimizerConfig
 };

@@ -53,15 +53,15 @@ class AdamW {
   // Whether gradients are reduced into shards during the backward pass: several ranks and ZeRO-2.
   bool sharded() const { return !alone() && config_.zero_stage() == 2; }
 
-  // With several ranks: says that gradients from `offset` on in the flat buffer are final, so that
-  // the reduction of their buckets starts while the backward pass goes on. Offsets decrease from
-  // call to call and are the same on all ranks. Step returns an error of the reduction. If not
-  // sharded(), final means for the next update, and Step reduces the buckets that no call has
-  // named. If sharded(), final means for this micro-batch: the next update uses the sum over all
-  // micro-batches, and offset 0 ends a micro-batch. All ranks have the same number of
-  // micro-batches, at least one.
+  // With several ranks: marks the gradients from `offset` on in the flat buffer as complete, so
+  // that the reduction of their buckets starts during the backward pass. Offsets decrease from call
+  // to call and are the same on all ranks. Step returns an error of the reduction.
+  // ZeRO-1 (not sharded()): the gradients are complete for the next update; Step reduces all
+  // buckets that were not marked. ZeRO-2 (sharded()): they are complete for this micro-batch, and
+  // offset 0 ends the micro-batch; the next update uses the sum over all micro-batches. All ranks
+  // have the same number of micro-batches, at least one.
   void OnGradientsReady(int64_t offset, const Gradients& gradients);
-  // If sharded(): called before gradients from `offset` on, up to the final ones, are written.
+  // If sharded(): called before gradients from `offset` on, up to the complete ones, are written.
   // Waits for the reductions that read this part of the ring buffer.
   void OnGradientOverwrite(int64_t offset, const Gradients& gradients);
 

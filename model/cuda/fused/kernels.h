@@ -35,18 +35,18 @@ void LaunchRmsNorm(const CudaRows& at, const void* x, const void* weight, float 
 
 // Number of rows of `partials` that LaunchRmsNormBackward writes.
 int64_t RmsNormPartials(const CudaRows& at);
-// d_x += (g - xhat mean(g xhat)) rstd with g = d_y weight and xhat = x rstd. d_weight [C] fp32 +=
-// sum over rows of d_y xhat. partials: temporary memory, [RmsNormPartials, C] fp32. amax: of d_x.
-// Throws c10::Error if C exceeds 8,192.
+// With g = d_y * weight and xhat = x * rstd: d_x += (g - xhat * mean(g * xhat)) * rstd, and
+// d_weight [C] fp32 += sum over rows of d_y * xhat. partials: temporary memory of
+// [RmsNormPartials, C] fp32. amax is that of d_x. Throws c10::Error if C exceeds 8,192.
 void LaunchRmsNormBackward(const CudaRows& at, const void* x, const void* weight, const float* rstd,
                            const void* d_y, void* d_x, float* partials, float* d_weight,
                            uint32_t* amax);
 
 // out [T, C] = silu(gate) * up; the halves of each row of gate_up [T, 2C] are gate and up.
 void LaunchSwiglu(const CudaRows& at, const void* gate_up, void* out, uint32_t* amax);
-// Computes d_gate_up [T, 2C] from d_out [T, C] and, unless null, `out` as in LaunchSwiglu.
-// d_gate_up may be gate_up, and out may be d_out. d_amax and amax: of d_gate_up and of out. amax
-// must be null unless `out` and d_amax are given.
+// Computes d_gate_up [T, 2C] from d_out [T, C] and, unless `out` is null, out as in LaunchSwiglu.
+// d_gate_up may be the same memory as gate_up, and out the same as d_out. d_amax is the amax of
+// d_gate_up, amax that of out; amax must be null unless both `out` and d_amax are given.
 void LaunchSwigluBackward(const CudaRows& at, const void* gate_up, const void* d_out,
                           void* d_gate_up, void* out, uint32_t* d_amax, uint32_t* amax);
 

@@ -19,9 +19,9 @@ bool CudaHasFp8(at::Device device);
 struct Fp8Scales {
   const float* a = nullptr;
   const float* b = nullptr;
-  bool per_row = false;  // a: [M], one scale per row; b: [N], one per column; else [1] each
-  // Sums stay within the tensor cores, which keep fewer bits than fp32. Otherwise the partial sums
-  // are added up in fp32 at intervals. Must be false with per_row.
+  bool per_row = false;  // true: a [M] and b [N], a scale per row and per column; false: [1] each
+  // true: accumulates within the tensor cores, which keep fewer bits than fp32. false: adds partial
+  // sums in fp32 at intervals. Must be false with per_row.
   bool fast = false;
 };
 

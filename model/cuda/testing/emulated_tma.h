@@ -104,8 +104,8 @@ void ForEachPack(const EmulatedBarrier::Copy& copy, Visit visit) {
   }
 }
 
-// The old content of `to` is overwritten at once; the new content arrives as late as the hardware
-// allows, in WaitForPhase.
+// Fills `to` with NaN at once. The copied values arrive as late as the hardware allows, in
+// WaitForPhase.
 inline void TmaCopy(void* to, const CUtensorMap* map, int x, int y, int z, SharedBarrier* barrier,
                     uint64_t /*policy*/) {
   const EmulatedBarrier::Copy copy = {to, *map, {x, y, z}};
