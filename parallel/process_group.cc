@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "parallel/mpi_collectives.h"
 #include "parallel/nccl_collectives.h"
@@ -43,6 +44,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(absl::Duration 
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks->size_);
+  if (ranks->size_ > 1) SetLogRank(ranks->rank_);
   MPI_Comm node;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks->rank_, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &ranks->local_rank_);
@@ -267,11 +269,8 @@ void ProcessGroup::Abort(int exit_code) {
 int ExitCodeFor(const absl::Status& status, ProcessGroup* ranks) {
   if (status.ok()) return kExitDone;
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", Message(status).c_str());
-  if (ranks != nullptr && ranks->size() > 1) {
-    std::fflush(stderr);
-    ranks->Abort(kExitFailed);
-  }
+  Log(LogLevel::kError, absl::StrCat("error: ", Message(status)));
+  if (ranks != nullptr && ranks->size() > 1) ranks->Abort(kExitFailed);
   return kExitFailed;
 }
 

@@ -121,7 +121,7 @@ enum ExitCode {
   kExitRequeue = 75,  // stopped by a signal after a checkpoint; the same command resumes
 };
 
-// Returns the exit code for `status`. An error is printed as "error: message". With several ranks
+// Returns the exit code for `status`. An error is logged as "error: message". With several ranks
 // an error ends the whole job, because the other ranks cannot detect it.
 int ExitCodeFor(const absl::Status& status, ProcessGroup* ranks);
 

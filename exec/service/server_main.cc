@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/program.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
@@ -172,6 +173,7 @@ absl::StatusOr<int> Serve() {
       auto registration,
       Register({.address = server->address(), .token = token, .role = absl::GetFlag(FLAGS_role)}));
   const ServerDescription description = dispatcher.Describe();
+  // On standard output: scripts read the address there.
   printf("server: %s, %s, %d at a time, %s%s%s\n", server->address().c_str(),
          description.backend().c_str(), description.concurrency(), description.sandbox().c_str(),
          registration == nullptr ? "" : "; registered as ",
@@ -180,14 +182,13 @@ absl::StatusOr<int> Serve() {
   while (interrupts.received() == 0) absl::SleepFor(absl::Milliseconds(50));
   registration.reset();  // so that no client finds this server any more
   const ServerDescription last = dispatcher.Describe();
-  printf("server: signal %d; finishing %d jobs that run and %d that wait\n", interrupts.received(),
-         last.running(), last.waiting());
-  fflush(stdout);
+  Log(LogLevel::kInfo,
+      absl::StrCat("server: signal ", interrupts.received(), "; finishing ", last.running(),
+                   " jobs that run and ", last.waiting(), " that wait"));
   const bool finished = server->Drain(absl::Seconds(absl::GetFlag(FLAGS_drain_seconds)));
-  printf("server: ended after %lld jobs%s\n",
-         static_cast<long long>(dispatcher.Describe().finished()),
-         finished ? "" : "; some had no answer in time");
-  fflush(stdout);
+  Log(finished ? LogLevel::kInfo : LogLevel::kWarning,
+      absl::StrCat("server: ended after ", dispatcher.Describe().finished(), " jobs",
+                   finished ? "" : "; some had no answer in time"));
   // Destructors would wait for the running jobs. The workers end with this process.
   if (!finished) _exit(kLeftWork);
   return kEnded;

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "parallel/process_group.h"
 #include "rollout/distributed/tensor_parallel_driver.h"
@@ -135,8 +136,13 @@ int ExitWithError(const absl::Status& status, const char* program, int code, Pro
     return code;
   }
   std::fflush(stdout);
-  std::fprintf(stderr, "%s: %s\n", program, Message(status).c_str());
-  std::fflush(stderr);
+  const std::string text = absl::StrCat(program, ": ", Message(status));
+  if (code == kExitFailed) {
+    Log(LogLevel::kError, text);
+  } else {  // a mistake in the call: one plain sentence
+    std::fprintf(stderr, "%s\n", text.c_str());
+    std::fflush(stderr);
+  }
   if (code == kExitFailed && ranks != nullptr && ranks->size() > 1) ranks->Abort(code);
   return code;
 }

@@ -56,7 +56,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTensorParallelEngine(std::shared_ptr
                                                                  EngineContext context,
                                                                  ProcessGroup* ranks);
 
-// Reports the error that ends a program of several ranks: rank 0 prints "PROGRAM: message". Returns
+// Reports the error that ends a program of several ranks: rank 0 logs "PROGRAM: message", or
+// prints it without time and level if it is a mistake in the call (code 2). Returns
 // `code`; with code 1 rank 0 ends the whole job instead, because other ranks may wait for it.
 // `ranks` may be null.
 int ExitWithError(const absl::Status& status, const char* program, int code, ProcessGroup* ranks);

@@ -97,10 +97,14 @@ class Generate : public testing::Test {
     return *result;
   }
 
-  // Number of lines on stderr that begin with `start`; mpirun writes lines there too.
+  // Number of lines on stderr that begin with `start`, as sentences or as errors in rank 0's log;
+  // mpirun writes lines there too.
   static int LinesOf(const CommandResult& result, const std::string& start) {
     int count = 0;
-    for (const auto line : absl::StrSplit(result.err, '\n')) count += absl::StartsWith(line, start);
+    const std::string logged = " E [rank 0] " + start;
+    for (const absl::string_view line : absl::StrSplit(result.err, '\n')) {
+      count += absl::StartsWith(line, start) || absl::StrContains(line, logged);
+    }
     return count;
   }
 

@@ -1,8 +1,10 @@
 #include "rollout/distributed/watchdog.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
 
 namespace tritonrl {
 
@@ -22,9 +24,9 @@ void Watchdog::Run() {
   while (!ended_) {
     const absl::Time now = clock_->Now();
     if (now - began_ >= limit_) {
-      std::fprintf(stderr, "error: %s has not ended within %s; another rank is stuck or gone\n",
-                   what_.c_str(), absl::FormatDuration(limit_).c_str());
-      std::fflush(stderr);
+      Log(LogLevel::kError,
+          absl::StrCat("error: ", what_, " has not ended within ", absl::FormatDuration(limit_),
+                       "; another rank is stuck or gone"));
       std::_Exit(1);
     }
     // Polls, so that a call need not wake this thread.

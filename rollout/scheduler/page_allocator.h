@@ -5,7 +5,6 @@
 #define TRITONRL_ROLLOUT_SCHEDULER_PAGE_ALLOCATOR_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <list>
 #include <map>
@@ -15,6 +14,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
 
 namespace tritonrl {
 
@@ -23,7 +24,7 @@ inline void CheckInvariant(bool condition, const char* mistake) {
   if (condition) [[likely]] {
     return;
   }
-  std::fprintf(stderr, "internal error in the generation engine: %s\n", mistake);
+  Log(LogLevel::kError, absl::StrCat("internal error in the generation engine: ", mistake));
   std::abort();
 }
 
