@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/jsonl.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/runfiles.h"
 #include "base/status.h"
@@ -334,7 +335,7 @@ void GrpoRun::PrintResults() {
     std::printf("\n%s\n", EvaluationTable(*after, nullptr).c_str());
   }
   const absl::Status report = report_.Finish(kReportTimeout);
-  if (!report.ok()) run_.Say("warning: " + Message(report));
+  if (!report.ok()) run_.Say("warning: " + Message(report), LogLevel::kWarning);
   std::printf("This took %s. In %s:\n", ShortDuration(absl::Now() - began_).c_str(),
               run_.dir().c_str());
   std::printf(

@@ -3,7 +3,6 @@
 
 #include <google/protobuf/message.h>
 
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/log.h"
 #include "base/program.h"
 #include "parallel/process_group.h"
 
@@ -63,8 +64,8 @@ int RunTrainingProgram(const absl::StatusOr<Config>& config, const SignalHandler
   if (!outcome.ok()) return ExitCodeFor(outcome.status(), ranks->get());
   if (outcome->stopped) {
     if ((*ranks)->is_root()) {
-      std::fprintf(stderr, "Stopped by a signal after step %lld; run the same command to resume.\n",
-                   static_cast<long long>(outcome->steps));
+      Log(LogLevel::kInfo, absl::StrCat("Stopped by a signal after step ", outcome->steps,
+                                        "; run the same command to resume."));
     }
     return kExitRequeue;
   }

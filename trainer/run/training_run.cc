@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <utility>
@@ -145,7 +144,7 @@ absl::Status TrainingRun::LoadNewest() {
   std::vector<std::string> warnings;
   ASSIGN_OR_RETURN(const std::optional<TrainingState> found,
                    store_.LoadNewest(state_, &policy_, optimizer_.get(), &warnings));
-  for (const std::string& warning : warnings) Say("warning: " + warning);
+  for (const std::string& warning : warnings) Say("warning: " + warning, LogLevel::kWarning);
   if (!found.has_value()) return absl::OkStatus();
   state_ = *found;
   saved_step_ = state_.step;
@@ -250,19 +249,17 @@ absl::Status TrainingRun::Fail(const absl::Status& error) {
   return error;
 }
 
-void TrainingRun::Say(const std::string& text) {
+void TrainingRun::Say(const std::string& text, LogLevel level) {
   if (!ranks_.is_root()) return;
-  if (progress_ != nullptr) {
-    progress_->Print(text);
-  } else {
-    std::fprintf(stderr, "%s\n", text.c_str());
-  }
+  if (progress_ != nullptr) progress_->ClearOpenLine();
+  tritonrl::Log(level, text);
 }
 
 void TrainingRun::SayNonFinite(const std::string& path) {
   if (path.empty()) return;
   Say(absl::StrCat("a gradient of step ", state_.step + 1,
-                   " was not finite, so the update was skipped: ", path));
+                   " was not finite, so the update was skipped: ", path),
+      LogLevel::kWarning);
 }
 
 void TrainingRun::Tick(const std::string& text) {

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/jsonl.h"
+#include "base/log.h"
 #include "base/program.h"
 #include "base/progress.h"
 #include "base/run_dir.h"
@@ -109,8 +110,8 @@ class TrainingRun {
   // ranks perhaps only this one failed. Returns `error`.
   absl::Status Fail(const absl::Status& error);
 
-  // Rank 0 shows a line to the user.
-  void Say(const std::string& text);
+  // Rank 0 logs a line, beside the progress bar.
+  void Say(const std::string& text, LogLevel level = LogLevel::kInfo);
   // Tells the user that the current step's update was skipped; `path` is the dump of its gradient.
   // Does nothing if `path` is empty.
   void SayNonFinite(const std::string& path);
