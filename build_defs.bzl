@@ -72,19 +72,10 @@ def tritonrl_proto_library(name, srcs, deps = [], grpc = False, visibility = Non
         visibility = visibility,
     )
 
-def tritonrl_cuda_library(
-        name,
-        srcs,
-        hdrs = [],
-        deps = [],
-        copts = [],
-        architectures = None,
-        third_party_headers = False,
-        **kwargs):
+def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], architectures = None, **kwargs):
     """CUDA C++ compiled by the pinned nvcc; links into any C++ target.
 
-    architectures: those of GPUs to compile for, else sm_80, sm_89 and sm_90a.
-    third_party_headers: the sources include FlashInfer or CUTLASS, so that warnings are off."""
+    architectures: those of GPUs to compile for, else sm_80, sm_89 and sm_90a."""
     cuda_objects(
         name = name + "_objects",
         srcs = srcs,
@@ -92,7 +83,6 @@ def tritonrl_cuda_library(
         deps = deps + ["//third_party:torch", "//third_party:absl"],
         copts = copts,
         architectures = architectures,
-        third_party_headers = third_party_headers,
     )
     cc_library(
         name = name,
