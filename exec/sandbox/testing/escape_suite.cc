@@ -128,13 +128,9 @@ std::vector<std::string> EscapeSuite::Try(const Attempt& attempt) {
   const bool compare_first = !attempt.may_cost_a_worker && !lost_a_worker();
   if (compare_first) AddChanges(/*with_processes=*/true, &wrong);
   RunHonest(&wrong);
-  if (lost_a_worker()) {
-    workers_lost_ = backend_->pool().counts().workers_lost;
-    AddChanges(/*with_processes=*/false, &wrong);
-    world_->Remember();
-  } else if (!compare_first) {
-    AddChanges(/*with_processes=*/true, &wrong);
-  }
+  const bool lost = lost_a_worker();
+  if (lost || !compare_first) AddChanges(/*with_processes=*/!lost, &wrong);
+  workers_lost_ = backend_->pool().counts().workers_lost;
   return wrong;
 }
 
