@@ -11,8 +11,8 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::Duration kShutdownTimeout =
-    absl::Seconds(10);                    // for the message that ends the workers
+// For the message that ends the workers.
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(10);
 constexpr int kHeartbeatsPerTimeout = 4;  // within RankChannels::timeout
 
 // Longer than the deadlines of messages, which end a call earlier where they apply.

@@ -27,8 +27,8 @@ constexpr char kTemporary[] = ".writing_";
 
 // The shard plan with which the optimizer's state was saved.
 ZeroShardPlan SavedPlan(const Json& state, const ZeroShardPlan& mine) {
-  if (!state.contains("optimizer"))
-    return ZeroShardPlan(mine.flat_size(), 1);  // older checkpoints: one file
+  // Older checkpoints have one file.
+  if (!state.contains("optimizer")) return ZeroShardPlan(mine.flat_size(), 1);
   const Json& plan = state.at("optimizer");
   const int ranks = plan.at("ranks").get<int>();
   const int64_t bucket = plan.at("bucket_elements").get<int64_t>();

@@ -42,8 +42,8 @@ void GradientAccumulator::End() {
   if (!optimizer_->sharded()) {
     if (mine_ > 0) return;
     gradients_.Zero();
-    optimizer_->OnGradientsReady(
-        0, gradients_);  // as on the other ranks, whose collectives must match
+    // As on the other ranks, whose collectives must match.
+    optimizer_->OnGradientsReady(0, gradients_);
     return;
   }
   const std::vector<ParameterPart>& parts = gradients_.layout().parts;
