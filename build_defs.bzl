@@ -72,10 +72,19 @@ def tritonrl_proto_library(name, srcs, deps = [], grpc = False, visibility = Non
         visibility = visibility,
     )
 
-def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], architectures = None, **kwargs):
-    """CUDA C++ compiled by the pinned nvcc; links into any C++ target.
+def tritonrl_cuda_library(
+        name,
+        srcs,
+        hdrs = [],
+        deps = [],
+        copts = [],
+        architectures = None,
+        third_party_kernels = False,
+        **kwargs):
+    """CUDA C++ compiled by the pinned nvcc; links into any C++ target. Warnings are errors.
 
-    architectures: those of GPUs to compile for, else sm_80, sm_89 and sm_90a."""
+    architectures: those of GPUs to compile for, else sm_80, sm_89 and sm_90a.
+    third_party_kernels: the sources instantiate another project's kernels; warnings are off."""
     cuda_objects(
         name = name + "_objects",
         srcs = srcs,
@@ -83,6 +92,7 @@ def tritonrl_cuda_library(name, srcs, hdrs = [], deps = [], copts = [], architec
         deps = deps + ["//third_party:torch", "//third_party:absl"],
         copts = copts,
         architectures = architectures,
+        third_party_kernels = third_party_kernels,
     )
     cc_library(
         name = name,

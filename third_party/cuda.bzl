@@ -11,14 +11,18 @@ def _cuda_objects_impl(ctx):
         arguments = ctx.actions.args()
         arguments.add_all(["-c", "-std=c++20", "-O3", "--expt-relaxed-constexpr", "--extended-lambda"])
 
-        # -w is for headers of other projects, which nvcc passes to the host compiler with ours:
-        # c10/util/Exception.h in most files, FlashInfer's and CUTLASS's in rollout/cuda/attention.
-        arguments.add_all(["-Xcompiler", "-fPIC", "-Xcompiler", "-w", "-diag-suppress", "177,550"])
+        arguments.add_all(["-Xcompiler", "-fPIC"])
+        if ctx.attr.third_party_kernels:
+            # nvcc passes the templates of other projects to the host compiler as if they were ours.
+            arguments.add_all(["-Xcompiler", "-w", "-diag-suppress", "177,550"])
+        else:
+            arguments.add_all(["-Werror", "all-warnings", "-Xcompiler", "-Wall,-Werror"])
+            arguments.add_all(["-Xcompiler", "-Wno-sign-compare,-Wno-unknown-pragmas"])
         for architecture in ctx.attr.architectures:
             arguments.add("-gencode=arch=compute_%s,code=sm_%s" % (architecture, architecture))
         for context in contexts:
             arguments.add_all(context.defines, before_each = "-D")
-            arguments.add_all(context.includes, before_each = "-I")
+            arguments.add_all(context.includes, before_each = "-isystem")
             arguments.add_all(context.quote_includes, before_each = "-I")
             arguments.add_all(context.system_includes, before_each = "-isystem")
         arguments.add_all(["-I", ".", "-I", ctx.bin_dir.path])
@@ -47,6 +51,8 @@ cuda_objects = rule(
         "deps": attr.label_list(providers = [CcInfo]),
         "copts": attr.string_list(),
         "architectures": attr.string_list(default = _ARCHITECTURES),
+        # The sources instantiate another project's kernels: their warnings are off.
+        "third_party_kernels": attr.bool(),
         "_nvcc": attr.label(
             default = "@pypi//:nvcc",
             allow_single_file = True,
