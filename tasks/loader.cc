@@ -27,6 +27,7 @@ constexpr int64_t kMaxSourceBytes = 1 << 20;
 // A deeper tree is probably a link to a parent folder.
 constexpr int kMaxDepth = 16;
 constexpr size_t kProblemsInMessage = 3;
+constexpr size_t kMaxName = 60;  // of source text in a message
 
 // Compares runs of digits as numbers: "2_x" is before "10_x".
 bool NaturalLess(const std::string& a, const std::string& b) {
@@ -103,8 +104,75 @@ PythonNode FindDefinition(const PythonNode& block, absl::string_view type, absl:
   return PythonNode();
 }
 
+// Returns the value of the last assignment to `name` among the statements of `block`, or a null
+// node.
+PythonNode FindAssigned(const PythonNode& block, absl::string_view name) {
+  PythonNode value;
+  for (const PythonNode& statement : block.named_children()) {
+    if (statement.type() != "expression_statement" || statement.child_count() == 0) continue;
+    const PythonNode assignment = statement.child(0);
+    if (assignment.type() != "assignment" || assignment.field("left").text() != name) continue;
+    if (!assignment.field("right").null()) value = assignment.field("right");
+  }
+  return value;
+}
+
 absl::Status Problem(const std::string& name, int line, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(name, ":", line, ": ", what));
+}
+
+// True if objects of the class have a method forward: its own, or that of a base class in the file
+// or of a library other than nn.Module itself.
+bool HasForward(const PythonNode& root, const PythonNode& definition, int depth) {
+  const PythonNode body = definition.field("body");
+  if (!FindDefinition(body, "function_definition", "forward").null()) return true;
+  if (!FindAssigned(body, "forward").null()) return true;
+  if (depth == 0) return false;
+  for (const PythonNode& base : definition.field("superclasses").named_children()) {
+    if (base.type() == "keyword_argument" || base.type() == "comment") continue;
+    const PythonNode own = FindDefinition(root, "class_definition", base.text());
+    if (!own.null()) {
+      if (HasForward(root, own, depth - 1)) return true;
+      continue;
+    }
+    const std::vector<std::string> parts = absl::StrSplit(base.text(), '.');
+    if (parts.back() != "Module" && parts.back() != "object" && parts.back() != "ABC") return true;
+  }
+  return false;
+}
+
+// The classes with a method forward of their own, without autograd functions.
+std::vector<PythonNode> ClassesWithForward(const PythonNode& root) {
+  std::vector<PythonNode> classes;
+  for (PythonNode statement : root.named_children()) {
+    if (statement.type() == "decorated_definition") statement = statement.field("definition");
+    if (statement.type() != "class_definition") continue;
+    if (absl::StrContains(statement.field("superclasses").text(), "Function")) continue;
+    if (HasForward(root, statement, 0)) classes.push_back(statement);
+  }
+  return classes;
+}
+
+// Finds the class that is the task's model.
+absl::StatusOr<PythonNode> FindModel(const std::string& name, const PythonNode& root) {
+  if (const PythonNode value = FindAssigned(root, "Model"); !value.null()) {
+    const PythonNode named = FindDefinition(root, "class_definition", value.text());
+    if (!named.null()) return named;
+    return Problem(
+        name, value.line(),
+        absl::StrCat("Model = ", value.text().substr(0, kMaxName), " names no class of this file"));
+  }
+  const PythonNode model = FindDefinition(root, "class_definition", "Model");
+  if (!model.null()) return model;
+  const std::vector<PythonNode> classes = ClassesWithForward(root);
+  if (classes.size() == 1) return classes[0];
+  std::string text = "class Model is missing";
+  if (classes.size() > 1) {
+    const std::string first(classes[0].field("name").text());
+    absl::StrAppend(&text, "; ", classes.size(), " classes have a method forward, so end the ",
+                    "file with a line that names the task's, such as Model = ", first);
+  }
+  return Problem(name, std::max(1, root.end_line()), text);
 }
 
 absl::StatusOr<Task> LoadAs(const std::string& path, std::string id) {
@@ -139,10 +207,11 @@ absl::Status CheckTaskSource(const std::string& name, const std::string& source)
                    absl::StrCat("syntax error at column ", error->column, ": ", error->message));
   }
   const int last_line = std::max(1, tree.root().end_line());
-  const PythonNode model = FindDefinition(tree.root(), "class_definition", "Model");
-  if (model.null()) return Problem(name, last_line, "class Model is missing");
-  const PythonNode forward = FindDefinition(model.field("body"), "function_definition", "forward");
-  if (forward.null()) return Problem(name, model.line(), "class Model has no method forward");
+  ASSIGN_OR_RETURN(const PythonNode model, FindModel(name, tree.root()));
+  if (!HasForward(tree.root(), model, kMaxDepth)) {
+    return Problem(name, model.line(),
+                   absl::StrCat("class ", model.field("name").text(), " has no method forward"));
+  }
   for (const char* function : {"get_inputs", "get_init_inputs"}) {
     if (FindDefinition(tree.root(), "function_definition", function).null()) {
       return Problem(name, last_line, absl::StrCat("function ", function, "() is missing"));

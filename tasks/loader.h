@@ -10,8 +10,10 @@
 
 namespace tritonrl {
 
-// A task: a reference program in the KernelBench file format. The source defines `class Model` with
-// a `forward` method, `get_inputs()` and `get_init_inputs()`.
+// A task: a reference program in the KernelBench file format. The source defines the model, a class
+// with a `forward` method, `get_inputs()` and `get_init_inputs()`. The model is `Model`: a class of
+// that name, or the class that a line `Model = NAME` gives. Without either it is the only class
+// with a `forward` of its own.
 struct Task {
   // Path below the loaded folder without ".py": "level1/07_softmax". Unique in a TaskSet.
   std::string id;
@@ -39,8 +41,8 @@ absl::StatusOr<TaskSet> LoadTasks(const std::string& folder);
 absl::StatusOr<Task> LoadTaskFile(const std::string& path);
 
 // OK if `source` follows the KernelBench format: it parses as Python and defines, at the top level,
-// class Model with a method forward, get_inputs() and get_init_inputs(). Otherwise InvalidArgument
-// with the message "NAME:LINE: mistake". Does not execute the source.
+// the model with a method forward (which may be inherited), get_inputs() and get_init_inputs().
+// Otherwise InvalidArgument with the message "NAME:LINE: mistake". Does not execute the source.
 absl::Status CheckTaskSource(const std::string& name, const std::string& source);
 
 }  // namespace tritonrl

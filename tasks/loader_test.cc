@@ -128,5 +128,48 @@ TEST(CheckTaskSourceTest, AcceptsDecoratedAndCommentedDefinitions) {
   EXPECT_TRUE(CheckTaskSource("t.py", source).ok()) << CheckTaskSource("t.py", source);
 }
 
+// kGood without its class, with `classes` instead.
+std::string WithClasses(const std::string& classes) {
+  const std::string good = kGood;
+  return absl::StrCat("import torch\n", classes, good.substr(good.find("def get_inputs")));
+}
+
+constexpr char kRow[] =
+    "class Row(torch.nn.Module):\n    def forward(self, x):\n        return x\n";
+
+TEST(CheckTaskSourceTest, TheModelMayHaveAnotherName) {
+  for (const std::string& source : {
+           WithClasses(kRow),
+           absl::StrCat(WithClasses(kRow), "\n\nModel = Row\n"),
+           WithClasses(absl::StrCat("class Other(torch.nn.Module):\n    def forward(self, x):\n"
+                                    "        return x\n",
+                                    kRow, "Model = Row\n")),
+           WithClasses(absl::StrCat("class F(torch.autograd.Function):\n    @staticmethod\n"
+                                    "    def forward(ctx, x):\n        return x\n",
+                                    kRow)),
+           absl::StrCat(WithClasses(absl::StrCat(kRow, "class Sub(Row):\n    pass\n")),
+                        "Model = Sub\n"),
+           absl::StrCat(WithClasses("class Net(torch.nn.Sequential):\n    pass\n"),
+                        "Model = Net\n"),
+       }) {
+    EXPECT_TRUE(CheckTaskSource("t.py", source).ok()) << CheckTaskSource("t.py", source) << source;
+  }
+}
+
+TEST(CheckTaskSourceTest, SaysWhichClassIsMeantOrMissing) {
+  const auto message = [](const std::string& source) {
+    return std::string(CheckTaskSource("t.py", source).message());
+  };
+  const std::string two = absl::StrCat(kRow, "class B(torch.nn.Module):\n",
+                                       "    def forward(self, x):\n        return x\n");
+  EXPECT_THAT(message(WithClasses(two)), HasSubstr("class Model is missing; 2 classes have"));
+  EXPECT_THAT(message(WithClasses(two)), HasSubstr("such as Model = Row"));
+  EXPECT_THAT(message(absl::StrCat(WithClasses(kRow), "Model = Column\n")),
+              HasSubstr("Model = Column names no class of this file"));
+  EXPECT_THAT(
+      message(absl::StrCat(WithClasses("class A(torch.nn.Module):\n    pass\n"), "Model = A\n")),
+      HasSubstr("t.py:2: class A has no method forward"));
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -168,7 +168,7 @@ class Reader {
     const std::string& kind = node.begin().key();
     const Json& value = node.begin().value();
     if (kind == "list" || kind == "tuple") return ReadItems(value, depth);
-    if (kind == "dict") return ReadPairs(value, depth);
+    if (kind == "dict" || kind == "config") return ReadPairs(value, depth);
     if (leaves_.size() >= kMaxLeaves) return NoSense("it has too many leaves");
     absl::StatusOr<Leaf> leaf = NoSense(absl::StrCat("a node of kind ", kind.substr(0, kMaxName)));
     if (kind == "tensor") leaf = ReadTensor(value, memory_bytes_);

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import torch
 
+from mock_config import MockConfig
 from plain_torch import plain_torch
 from populate import populate
 
@@ -24,10 +25,10 @@ COMPARABLE = {
 
 
 def flatten(value, path=""):
-    """[(path, leaf)] of nested lists, tuples and dictionaries."""
+    """[(path, leaf)] of nested lists, tuples, dictionaries and configurations."""
     if isinstance(value, (list, tuple)):
         return [leaf for i, item in enumerate(value) for leaf in flatten(item, f"{path}[{i}]")]
-    if isinstance(value, dict):
+    if isinstance(value, (dict, MockConfig)):
         return [leaf for key, item in value.items() for leaf in flatten(item, f"{path}[{key!r}]")]
     return [(path, value)]
 
@@ -43,8 +44,9 @@ def map_tensors(value, function):
     if isinstance(value, (list, tuple)):
         items = [map_tensors(item, function) for item in value]
         return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {key: map_tensors(item, function) for key, item in value.items()}
+    if isinstance(value, (dict, MockConfig)):
+        items = {key: map_tensors(item, function) for key, item in value.items()}
+        return items if isinstance(value, dict) else MockConfig(items)
     return value
 
 
@@ -124,8 +126,9 @@ class Describer:
             return {"tensor": self._tensor(value.detach())}
         if isinstance(value, (list, tuple)):
             return {"list" if isinstance(value, list) else "tuple": [self._put(item) for item in value]}
-        if isinstance(value, dict):
-            return {"dict": [[_key(key), self._put(item)] for key, item in value.items()]}
+        if isinstance(value, (dict, MockConfig)):
+            kind = "dict" if isinstance(value, dict) else "config"
+            return {kind: [[_key(key), self._put(item)] for key, item in value.items()]}
         return _leaf(value)
 
     def _tensor(self, tensor):
@@ -216,6 +219,8 @@ class Builder:
             return items if kind == "list" else tuple(items)
         if kind == "dict":
             return {key: self._get(item) for key, item in value}
+        if kind == "config":
+            return MockConfig({key: self._get(item) for key, item in value})
         if kind == "value":
             return value
         if kind == "float":
@@ -290,7 +295,7 @@ def leaves_of(node):
     ((kind, value),) = node.items()
     if kind in ("list", "tuple"):
         return [leaf for item in value for leaf in leaves_of(item)]
-    if kind == "dict":
+    if kind in ("dict", "config"):
         return [leaf for _, item in value for leaf in leaves_of(item)]
     return [(kind, value)]
 

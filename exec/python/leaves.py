@@ -52,7 +52,7 @@ def moved(node, base):
         return {kind: {**value, "offset": None if offset is None else base + offset}}
     if kind in ("list", "tuple"):
         return {kind: [moved(item, base) for item in value]}
-    if kind == "dict":
+    if kind in ("dict", "config"):
         return {kind: [[key, moved(item, base)] for key, item in value]}
     return node
 

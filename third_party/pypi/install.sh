@@ -38,7 +38,7 @@ if [ "$kind" = wheels ]; then
   PYTHONPATH=$partial env -u PYTHONDONTWRITEBYTECODE "$python" -c '
 import torch, torch._dynamo, triton, numpy, sympy, safetensors.torch, tokenizers
 import matplotlib.pyplot, tensorboardX, transformers.models.qwen3.modeling_qwen3
-import transformers.models.llama.modeling_llama, openai
+import transformers.models.llama.modeling_llama, openai, pyarrow.parquet
 client = openai.OpenAI(api_key="none")
 client.models, client.completions, client.chat.completions' >&2
 elif [ "$kind" = headers ]; then

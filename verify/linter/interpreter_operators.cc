@@ -23,6 +23,11 @@ absl::string_view MethodOf(absl::string_view op) {
   return "";
 }
 
+bool IsText(Value value) {
+  const HostObject* host = AsHost(value);
+  return host != nullptr && std::holds_alternative<std::string>(host->constant);
+}
+
 std::optional<double> Number(const HostObject* host) {
   // Beyond this size a double no longer tells neighbours apart.
   constexpr int64_t kExact = int64_t{1} << 53;
@@ -264,6 +269,8 @@ Value Interpreter::Compare(absl::string_view op, Value a, Value b, int line) {
     }
     return arena_.Host();
   }
+  // No tensor equals a text, so an argument that is compared with one is a text or None.
+  if ((op == "==" || op == "!=") && (IsText(a) || IsText(b))) return arena_.Host();
   // Tuples of sizes, functions, None: Python compares them without touching elements.
   if (AsTensor(a) == nullptr && AsTensor(b) == nullptr && !HoldsTensor(a) && !HoldsTensor(b)) {
     return arena_.Host();

@@ -368,3 +368,24 @@ except ImportError:
 class ModelNew(nn.Module):
     def forward(self, x):
         return launch_relu(rearrange(x, "b l d -> b d l"))
+
+# case: option_as_text_becomes_a_constant
+# task: torch.randn(32, 100), 3, True, "relu" => lambda self, x, alpha, flip, mode: torch.relu(-x * alpha)
+@triton.jit
+def scaled(x_ptr, out_ptr, n, alpha, FLIP: tl.constexpr, RELU: tl.constexpr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    y = tl.load(x_ptr + offs, mask=mask, other=0.0) * alpha
+    if FLIP:
+        y = -y
+    if RELU:
+        y = tl.maximum(y, 0.0)
+    tl.store(out_ptr + offs, y, mask=mask)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x, alpha, flip, mode, bias=None):
+        out = torch.empty_like(x)
+        n = x.numel()
+        scaled[(triton.cdiv(n, 256),)](x, out, n, alpha, flip, mode == "relu", BLOCK=256)
+        return out

@@ -1,0 +1,40 @@
+// What tasks' runs showed, kept across imports that were stopped or killed.
+#ifndef TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_
+#define TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/jsonl.h"
+#include "tools/kernelbook/task_checker.h"
+
+namespace tritonrl {
+
+// A file of findings by key. A key says what was run and how, so that a finding stays true as long
+// as its key is asked for. Thread-safe.
+class FindingsJournal {
+ public:
+  // Reads the findings of `path`; a line that is no finding is removed. FailedPrecondition while
+  // another process uses the file.
+  static absl::StatusOr<std::unique_ptr<FindingsJournal>> Open(const std::string& path);
+
+  // The finding of an earlier run or Append, or null.
+  const TaskFinding* Find(const std::string& key) const;
+  // Keeps a finding and writes it to the file. ResourceExhausted: the disk is full.
+  absl::Status Append(const std::string& key, const TaskFinding& finding);
+
+ private:
+  FindingsJournal() = default;
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, TaskFinding> findings_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<JsonlJournal> file_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_

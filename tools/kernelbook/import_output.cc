@@ -1,0 +1,171 @@
+#include "tools/kernelbook/import_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxNamePart = 60;
+
+std::string SafePart(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-';
+    safe.push_back(plain ? c : '_');
+  }
+  return safe.substr(0, kMaxNamePart);
+}
+
+std::string Dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+// Fills the folder `path` with the tasks and waits until all is on the disk.
+absl::Status FillTasks(const std::string& path, const std::vector<KernelBookRow>& kept) {
+  RETURN_IF_ERROR(RemoveTree(path));
+  RETURN_IF_ERROR(CreateDirectories(path));
+  std::set<std::string> names;
+  for (const KernelBookRow& row : kept) {
+    std::string name = TaskName(row);
+    // Two uuids can become the same name.
+    if (!names.insert(name).second) {
+      name = absl::StrCat(name, "_row", row.number);
+      names.insert(name);
+    }
+    RETURN_IF_ERROR(AppendToFile(absl::StrCat(JoinPath(path, name), ".py"), TaskText(row)));
+  }
+  const ScopedFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid() || syncfs(folder.get()) != 0) return ErrnoStatus(errno, "sync", path);
+  return absl::OkStatus();
+}
+
+absl::Status ReplaceTasks(const std::string& out, const std::vector<KernelBookRow>& kept) {
+  const std::string tasks = JoinPath(out, "tasks");
+  const std::string fresh = JoinPath(out, "tasks.new"), old = JoinPath(out, "tasks.old");
+  RETURN_IF_ERROR(FillTasks(fresh, kept));
+  RETURN_IF_ERROR(RemoveTree(old));
+  if (DirectoryExists(tasks)) RETURN_IF_ERROR(RenameFile(tasks, old));
+  RETURN_IF_ERROR(RenameFile(fresh, tasks));
+  return RemoveTree(old);
+}
+
+std::string LeftOutLines(const std::vector<LeftOut>& left_out) {
+  std::string lines;
+  for (const LeftOut& item : left_out) {
+    absl::StrAppend(&lines,
+                    Dump(Json{{"row", item.row.number},
+                              {"uuid", item.row.uuid},
+                              {"entry_point", item.row.entry_point},
+                              {"repo_name", item.row.repo_name},
+                              {"reason", item.reason},
+                              {"message", item.message}}),
+                    "\n");
+  }
+  return lines;
+}
+
+int64_t CountOf(const ImportSummary& summary, const std::string& reason) {
+  const auto found = summary.left_out.find(reason);
+  return found == summary.left_out.end() ? 0 : found->second;
+}
+
+std::string SummaryJson(const std::string& in, const ImportSummary& summary) {
+  Json stages = Json::array();
+  int64_t remaining = summary.rows;
+  for (const auto& [stage, reasons] : ReasonsByStage()) {
+    Json counts = Json::object();
+    int64_t sum = 0;
+    for (const std::string& reason : reasons) {
+      if (const int64_t count = CountOf(summary, reason); count > 0) {
+        counts[reason] = count;
+        sum += count;
+      }
+    }
+    remaining -= sum;
+    stages.push_back(
+        {{"stage", stage}, {"left_out", sum}, {"reasons", counts}, {"remaining", remaining}});
+  }
+  return Dump(Json{{"in", in}, {"rows", summary.rows}, {"kept", summary.kept}, {"stages", stages}},
+              2) +
+         "\n";
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, std::vector<std::string>>>& ReasonsByStage() {
+  static const auto* stages = new std::vector<std::pair<std::string, std::vector<std::string>>>{
+      {"read", {"bad_row", "duplicate_uuid"}},
+      {"format", {"not_a_task"}},
+      {"duplicates", {"duplicate", "in_kernelbench", "near_kernelbench"}},
+      {"run",
+       {"load_error", "construct_error", "input_error", "run_error", "needs_gradient",
+        "no_tensor_output", "unsupported_values", "not_finite", "random_result", "constant_result",
+        "timeout", "out_of_memory", "crashed", "output_limit", "process_limit", "bad_result",
+        "sandbox_error"}},
+      {"near duplicates", {"near_duplicate"}},
+  };
+  return *stages;
+}
+
+std::string TaskName(const KernelBookRow& row) {
+  const std::string id = row.uuid.empty() ? absl::StrCat("row", row.number) : row.uuid;
+  return absl::StrCat(SafePart(id), "_", SafePart(row.entry_point));
+}
+
+std::string TaskText(const KernelBookRow& row) {
+  std::vector<std::string> origin;
+  if (!row.uuid.empty()) origin.push_back(absl::StrCat("uuid ", row.uuid));
+  if (!row.repo_name.empty()) origin.push_back(row.repo_name);
+  if (row.repo_name.empty() && !row.repo_link.empty()) origin.push_back(row.repo_link);
+  if (!row.sha.empty()) origin.push_back(absl::StrCat("commit ", row.sha));
+  origin.push_back(absl::StrCat("licence ", row.licenses.empty() ? "unknown" : row.licenses));
+  std::string text =
+      absl::StrCat("# KernelBook: ", absl::StrJoin(origin, ", "), "\n", row.python_code);
+  if (!absl::EndsWith(text, "\n")) text += "\n";
+  if (row.entry_point != "Model") absl::StrAppend(&text, "\n\nModel = ", row.entry_point, "\n");
+  return text;
+}
+
+absl::Status WriteImport(const std::string& out, const std::string& in,
+                         const std::vector<KernelBookRow>& kept,
+                         const std::vector<LeftOut>& left_out, const ImportSummary& summary) {
+  RETURN_IF_ERROR(ReplaceTasks(out, kept));
+  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(out, "left_out.jsonl"), LeftOutLines(left_out)));
+  return WriteFileAtomic(JoinPath(out, "summary.json"), SummaryJson(in, summary));
+}
+
+std::string ImportTable(const ImportSummary& summary) {
+  int64_t remaining = summary.rows;
+  std::string table = absl::StrFormat("%-24s %10s %10s\n%-24s %10s %10d\n", "stage", "left out",
+                                      "remaining", "rows", "", remaining);
+  for (const auto& [stage, reasons] : ReasonsByStage()) {
+    int64_t sum = 0;
+    std::string lines;
+    for (const std::string& reason : reasons) {
+      const int64_t count = CountOf(summary, reason);
+      if (count == 0) continue;
+      sum += count;
+      absl::StrAppendFormat(&lines, "  %-22s %10d\n", reason, count);
+    }
+    remaining -= sum;
+    absl::StrAppendFormat(&table, "%-24s %10d %10d\n%s", stage, sum, remaining, lines);
+  }
+  return table;
+}
+
+}  // namespace tritonrl

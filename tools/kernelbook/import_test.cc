@@ -1,0 +1,232 @@
+// Whole imports of a small file in KernelBook's form, in the real sandbox.
+#include "tools/kernelbook/import.h"
+
+#include <signal.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/run_command.h"
+#include "base/runfiles.h"
+#include "base/status.h"
+#include "base/subprocess.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tasks/loader.h"
+#include "tools/kernelbook/findings_journal.h"
+
+namespace tritonrl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+std::vector<std::string> Lines(const std::string& path) {
+  const auto text = ReadFile(path);
+  return text.ok() ? absl::StrSplit(*text, '\n', absl::SkipEmpty()) : std::vector<std::string>();
+}
+
+// The names and texts of the files of a folder.
+std::map<std::string, std::string> Files(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  const auto names = ListDirectory(folder);
+  EXPECT_TRUE(names.ok()) << names.status();
+  if (!names.ok()) return files;
+  for (const std::string& name : *names) files[name] = *ReadFile(JoinPath(folder, name));
+  return files;
+}
+
+class ImportTest : public testing::Test {
+ protected:
+  void SetUp() override { folder_ = *MakeTempDirectory("import"); }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(folder_).ok()); }
+
+  std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
+
+  // Writes a file of rows and returns the counts that its import has to find.
+  Json Make(const std::string& name, const std::vector<std::string>& more) const {
+    const auto python = FindPythonEnv();
+    const auto generator = Runfile("tools/kernelbook/testing/make_kernelbook.py");
+    EXPECT_TRUE(python.ok() && generator.ok());
+    std::vector<std::string> argv = {python->interpreter, *generator,
+                                     absl::StrCat("--out=", Path(name))};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const auto result = RunCommand(argv, {.env = python->Environment()});
+    EXPECT_TRUE(result.ok() && result->ok()) << (result.ok() ? result->err : "");
+    return Json::parse(result->out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  ImportOptions Options(const std::string& in) const {
+    ImportOptions options;
+    options.in = Path(in);
+    options.out = Path("out");
+    options.check.workers = 2;
+    options.check.wall_seconds = 10;
+    return options;
+  }
+
+  // The command of an import of the first rows of `in`, in which every task is sound.
+  std::vector<std::string> Command(const std::string& in, const std::string& out) const {
+    return {*Runfile("tools/kernelbook/kernelbook"), absl::StrCat("--in=", Path(in)),
+            absl::StrCat("--out=", Path(out)), "--workers=1", "--limit=30"};
+  }
+
+  // Starts the command, sends `signal` when three more tasks have run, and waits.
+  ExitStatus RunAndSignal(const std::vector<std::string>& argv, int signal,
+                          const std::string& journal) const {
+    const size_t enough = Lines(journal).size() + 3;
+    auto child = Subprocess::Start({.argv = argv});
+    EXPECT_TRUE(child.ok()) << child.status();
+    const absl::Time deadline = absl::Now() + absl::Minutes(5);
+    while (Lines(journal).size() < enough && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    child->Signal(signal);
+    const auto status = child->Wait(absl::Minutes(2));
+    EXPECT_TRUE(status.has_value());
+    return status.value_or(ExitStatus());
+  }
+
+  std::string folder_;
+};
+
+TEST_F(ImportTest, EveryQuirkHasItsReason) {
+  const Json expected = Make("rows.parquet", {absl::StrCat("--kernelbench=", Path("bench"))});
+  ImportOptions options = Options("rows.parquet");
+  options.kernelbench = Path("bench");
+  const auto summary = ImportKernelBook(options);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->rows, expected["rows"].get<int64_t>());
+  EXPECT_EQ(summary->kept, expected["kept"].get<int64_t>());
+  const auto counts = expected["left_out"].get<std::map<std::string, int64_t>>();
+  const std::vector<std::string> left_out = Lines(Path("out/left_out.jsonl"));
+  if (summary->left_out != counts) {
+    for (const std::string& line : left_out) std::printf("%s\n", line.c_str());
+  }
+  EXPECT_EQ(summary->left_out, counts);
+  EXPECT_EQ(left_out.size(), summary->rows - summary->kept);
+  for (const std::string& line : left_out) {
+    const Json json = Json::parse(line);
+    EXPECT_FALSE(json["message"].get<std::string>().empty()) << line;
+    EXPECT_GT(json["row"].get<int64_t>(), 0) << line;
+  }
+  const auto tasks = LoadTasks(Path("out/tasks"));
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_THAT(tasks->problems, IsEmpty());
+  EXPECT_EQ(tasks->tasks.size(), summary->kept);
+  EXPECT_EQ(tasks->tasks[0].id, "1000_Net0");
+  EXPECT_TRUE(absl::StartsWith(tasks->tasks[0].source,
+                               "# KernelBook: uuid 1000, owner/repository-0, commit "
+                               "0000000000000000000000000000000000000000, "
+                               "licence Apache-2.0, MIT\nimport torch\n"))
+      << tasks->tasks[0].source;
+  EXPECT_TRUE(absl::EndsWith(tasks->tasks[0].source, "\nModel = Net0\n"));
+  const Json stored = Json::parse(*ReadFile(Path("out/summary.json")));
+  EXPECT_EQ(stored["kept"], summary->kept);
+  EXPECT_EQ(stored["stages"].back()["remaining"], summary->kept);
+  EXPECT_THAT(ImportTable(*summary), HasSubstr("near_kernelbench"));
+
+  // Again: every finding is known, and the result is the same.
+  const auto files = Files(Path("out/tasks"));
+  const auto again = ImportKernelBook(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ran, 0);
+  EXPECT_EQ(again->left_out, summary->left_out);
+  EXPECT_EQ(Files(Path("out/tasks")), files);
+}
+
+TEST_F(ImportTest, AKilledImportGoesOn) {
+  Make("rows.jsonl", {"--good=40"});
+  const std::string journal = Path("killed/journal.jsonl");
+  EXPECT_EQ(RunAndSignal(Command("rows.jsonl", "killed"), SIGKILL, journal).signal, SIGKILL);
+  EXPECT_FALSE(FileExists(Path("killed/tasks")));
+  const size_t before = Lines(journal).size();
+  EXPECT_EQ(RunAndSignal(Command("rows.jsonl", "killed"), SIGINT, journal).exit_code, 75);
+  const auto result = RunCommand(Command("rows.jsonl", "killed"), {.timeout = absl::Minutes(5)});
+  ASSERT_TRUE(result.ok() && result->ok()) << result->err;
+  EXPECT_THAT(result->out, HasSubstr("30 tasks in"));
+  EXPECT_EQ(result->out.find("ran 30 tasks"), std::string::npos) << result->out;
+  std::set<std::string> keys;
+  for (const std::string& line : Lines(journal)) keys.insert(Json::parse(line)["key"]);
+  EXPECT_EQ(keys.size(), 30);
+  EXPECT_EQ(Lines(journal).size(), 30) << "no task ran twice";
+  EXPECT_GE(before, 3);
+
+  const auto whole = RunCommand(Command("rows.jsonl", "whole"), {.timeout = absl::Minutes(5)});
+  ASSERT_TRUE(whole.ok() && whole->ok()) << whole->err;
+  EXPECT_EQ(Files(Path("killed/tasks")), Files(Path("whole/tasks")));
+}
+
+TEST_F(ImportTest, AFullDiskIsOneSentence) {
+  Make("rows.jsonl", {"--good=40"});
+  ASSERT_TRUE(CreateDirectories(Path("small")).ok());
+  // A file system of its own that is too small for 30 tasks and ends with the command.
+  std::string script =
+      absl::StrCat("mount -t tmpfs -o size=64k none ", Path("small"), " || exit 77; exec");
+  for (const std::string& word : Command("rows.jsonl", "small"))
+    absl::StrAppend(&script, " ", word);
+  const auto result =
+      RunCommand({"unshare", "-m", "sh", "-c", script}, {.timeout = absl::Minutes(5)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  if (result->exit_code == 77 || absl::StrContains(result->err, "unshare failed")) {
+    GTEST_SKIP() << "this test needs the right to mount a file system: " << result->err;
+  }
+  EXPECT_EQ(result->exit_code, 1);
+  EXPECT_THAT(result->err, HasSubstr("No space left on device; what was run is kept: make room"));
+}
+
+TEST_F(ImportTest, ASecondImportIntoTheSameFolderIsRefused) {
+  Make("rows.jsonl", {"--good=40"});
+  ASSERT_TRUE(CreateDirectories(Path("out")).ok());
+  const auto journal = FindingsJournal::Open(Path("out/journal.jsonl"));
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  const auto summary = ImportKernelBook(Options("rows.jsonl"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(summary.status())) << summary.status();
+  EXPECT_THAT(Message(summary.status()), HasSubstr("journal.jsonl"));
+}
+
+TEST_F(ImportTest, BadFlagsAndFilesEndWithOneSentence) {
+  const std::string program = *Runfile("tools/kernelbook/kernelbook");
+  const auto failure = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> argv = {program, absl::StrCat("--out=", Path("out"))};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const auto result = RunCommand(argv, {.timeout = absl::Minutes(1)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_NE(result->exit_code, 0);
+    return result->err;
+  };
+  EXPECT_THAT(failure({}), HasSubstr("kernelbook: pass --in=FILE; see --help\n"));
+  EXPECT_THAT(failure({"--in=x", "--limit=-1"}), HasSubstr("--limit must not be negative"));
+  EXPECT_THAT(failure({"--in=x", "--near_duplicates=0"}), HasSubstr("must be above 0"));
+  EXPECT_THAT(failure({absl::StrCat("--in=", Path("none.parquet"))}),
+              HasSubstr("none.parquet does not exist\n"));
+  Make("rows.jsonl", {"--good=40"});
+  EXPECT_THAT(failure({absl::StrCat("--in=", Path("rows.jsonl")), "--limit=5",
+                       absl::StrCat("--kernelbench=", Path("nowhere"))}),
+              HasSubstr("nowhere does not exist\n"));
+}
+
+TEST(TaskTextTest, NamesTheModelUnlessItIsCalledSo) {
+  KernelBookRow row;
+  row.number = 12;
+  row.entry_point = "Net";
+  row.python_code = "class Net: pass";
+  EXPECT_EQ(TaskText(row), "# KernelBook: licence unknown\nclass Net: pass\n\n\nModel = Net\n");
+  EXPECT_EQ(TaskName(row), "row12_Net");
+  row.entry_point = "Model";
+  row.uuid = "a/b 7";
+  EXPECT_EQ(TaskText(row), "# KernelBook: uuid a/b 7, licence unknown\nclass Net: pass\n");
+  EXPECT_EQ(TaskName(row), "a_b_7_Model");
+}
+
+}  // namespace
+}  // namespace tritonrl
