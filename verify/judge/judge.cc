@@ -1,10 +1,7 @@
 #include "verify/judge/judge.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "base/endpoint/client.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/runfiles.h"
@@ -25,70 +22,6 @@ namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr size_t kMaxReply = 4 << 20;
-
-// curl_global_init must be called once per process, before other calls.
-void InitCurlOnce() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-}
-
-size_t Collect(char* data, size_t size, size_t count, void* to) {
-  auto* text = static_cast<std::string*>(to);
-  if (text->size() + size * count > kMaxReply) return 0;  // ends the transfer with an error
-  text->append(data, size * count);
-  return size * count;
-}
-
-struct Reply {
-  long status = 0;
-  std::string body;
-};
-
-// Sends one POST request. Unavailable if there is no answer in time.
-absl::StatusOr<Reply> Post(const std::string& url, const std::string& key, const std::string& body,
-                           absl::Duration timeout) {
-  InitCurlOnce();
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), &curl_easy_cleanup);
-  if (curl == nullptr) return absl::UnavailableError("libcurl gives no handle");
-  curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
-  if (!key.empty())
-    list = curl_slist_append(list, absl::StrCat("Authorization: Bearer ", key).c_str());
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, &curl_slist_free_all);
-  Reply reply;
-  curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS,
-                   static_cast<long>(absl::ToInt64Milliseconds(timeout)));
-  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Collect);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &reply.body);
-  const CURLcode code = curl_easy_perform(curl.get());
-  if (code != CURLE_OK) return absl::UnavailableError(curl_easy_strerror(code));
-  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &reply.status);
-  return reply;
-}
-
-// Returns the message text of a chat completion.
-absl::StatusOr<std::string> Content(const std::string& body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object())
-    return absl::UnavailableError("the reply is not JSON");
-  const auto choices = json.find("choices");
-  if (choices == json.end() || !choices->is_array() || choices->empty()) {
-    return absl::UnavailableError("the reply has no choices");
-  }
-  const Json& choice = (*choices)[0];
-  if (!choice.is_object() || !choice.contains("message") || !choice["message"].is_object() ||
-      !choice["message"].contains("content") || !choice["message"]["content"].is_string()) {
-    return absl::UnavailableError("the reply has no message content");
-  }
-  return choice["message"]["content"].get<std::string>();
-}
 
 // Replaces both placeholders in one pass, so that "{candidate}" inside a program is not replaced.
 std::string Fill(const std::string& prompt, const std::string& reference,
@@ -111,56 +44,59 @@ std::string Fill(const std::string& prompt, const std::string& reference,
 
 class HttpJudge : public Judge {
  public:
-  HttpJudge(HttpJudgeOptions options, std::string prompt)
-      : options_(std::move(options)), prompt_(std::move(prompt)) {
-    const char* key = options_.api_key_variable.empty()
-                          ? nullptr
-                          : std::getenv(options_.api_key_variable.c_str());
-    if (key != nullptr) key_ = key;
-    name_ = absl::StrCat(options_.model, " ", Sha256Hex(prompt_).substr(0, 12));
-  }
+  HttpJudge(const HttpJudgeOptions& options, std::string prompt,
+            std::unique_ptr<EndpointClient> client)
+      : model_(options.model),
+        max_tokens_(options.max_tokens),
+        prompt_(std::move(prompt)),
+        name_(absl::StrCat(options.model, " ", Sha256Hex(prompt_).substr(0, 12))),
+        client_(std::move(client)) {}
 
   std::string name() const override { return name_; }
 
   absl::StatusOr<JudgeOpinion> Ask(const std::string& reference,
                                    const std::string& candidate) override {
-    const Json request = {
-        {"model", options_.model},
-        {"temperature", 0},
-        {"max_tokens", options_.max_tokens},
-        {"messages", {{{"role", "user"}, {"content", Fill(prompt_, reference, candidate)}}}}};
-    // By default dump() throws on invalid UTF-8.
-    const std::string body = request.dump(-1, ' ', false, Json::error_handler_t::replace);
-    absl::Status last = absl::UnavailableError("no attempt was made");
-    absl::Duration pause = options_.first_pause;
-    for (int attempt = 0; attempt < options_.attempts; ++attempt) {
-      if (attempt > 0) {
-        absl::SleepFor(pause);
-        pause *= 2;
-      }
-      absl::StatusOr<JudgeOpinion> opinion = Once(body);
-      if (opinion.ok()) return opinion;
-      last = opinion.status();
+    EndpointRequest request;
+    request.model = model_;
+    request.temperature = 0;
+    request.max_tokens = max_tokens_;
+    request.messages = {{.role = "user", .content = Fill(prompt_, reference, candidate)}};
+    // An answer in another form is asked for again.
+    const auto check = [](const EndpointResponse& response) {
+      return ParseJudgeAnswer(response.text()).status();
+    };
+    const absl::StatusOr<EndpointResponse> response = client_->Ask(std::move(request), check);
+    if (!response.ok()) {
+      return AddContext(response.status(), absl::StrCat("the judge ", model_, " has no opinion"));
     }
-    return absl::UnavailableError(absl::StrCat("the judge ", options_.model, " at ", options_.url,
-                                               " gave no usable answer in ", options_.attempts,
-                                               " attempts: ", Message(last)));
+    return ParseJudgeAnswer(response->text());
   }
 
  private:
-  absl::StatusOr<JudgeOpinion> Once(const std::string& body) {
-    ASSIGN_OR_RETURN(Reply reply, Post(options_.url, key_, body, options_.timeout));
-    if (reply.status != 200)
-      return absl::UnavailableError(absl::StrCat("HTTP status ", reply.status));
-    ASSIGN_OR_RETURN(std::string content, Content(reply.body));
-    return ParseJudgeAnswer(content);
-  }
-
-  const HttpJudgeOptions options_;
+  const std::string model_;
+  const int max_tokens_;
   const std::string prompt_;
-  std::string key_;
-  std::string name_;
+  const std::string name_;
+  const std::unique_ptr<EndpointClient> client_;
 };
+
+// The queue of questions bounds how many are in flight; the client does not bound them further.
+constexpr int kMaxInFlight = 4096;
+
+absl::StatusOr<std::unique_ptr<EndpointClient>> MakeClient(const HttpJudgeOptions& options) {
+  EndpointOptions endpoint;
+  endpoint.url = options.url;
+  endpoint.exact_url = true;
+  endpoint.api_key_variable = options.api_key_variable;
+  endpoint.attempt_timeout = options.timeout;
+  endpoint.max_attempts = options.attempts;
+  endpoint.first_pause = options.first_pause;
+  // Beyond the attempts themselves: time to wait while the endpoint is at its rate limit.
+  endpoint.total_timeout = options.attempts * options.timeout + absl::Minutes(5);
+  endpoint.max_in_flight = kMaxInFlight;
+  endpoint.max_reply_bytes = 4 << 20;
+  return EndpointClient::Make(endpoint);
+}
 
 }  // namespace
 
@@ -219,12 +155,11 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& opt
           absl::StrCat("the judge's prompt ", path, " lacks ", place));
     }
   }
-  return std::make_unique<HttpJudge>(options, std::move(prompt));
+  ASSIGN_OR_RETURN(std::unique_ptr<EndpointClient> client, MakeClient(options));
+  return std::make_unique<HttpJudge>(options, std::move(prompt), std::move(client));
 }
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int64_t kMaxLine = 4 << 20;  // the length limit of a model's answer
 

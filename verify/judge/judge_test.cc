@@ -93,6 +93,15 @@ TEST_F(JudgeTest, RetriesThenGivesUpAsUnavailable) {
   }
 }
 
+TEST_F(JudgeTest, SaysWhichVariableHoldsARefusedKey) {
+  setenv("TEST_JUDGE_KEY", "wrong", 1);
+  const auto refused = Ask({.model = "locked", .api_key_variable = "TEST_JUDGE_KEY"});
+  EXPECT_TRUE(absl::IsUnauthenticated(refused.status())) << refused.status();
+  EXPECT_NE(refused.status().message().find("the key in the variable TEST_JUDGE_KEY"),
+            std::string::npos)
+      << refused.status();
+}
+
 TEST_F(JudgeTest, TimeoutAndDeadServerAreUnavailable) {
   auto slow = Ask({.model = "slow", .timeout = absl::Milliseconds(100), .attempts = 1});
   EXPECT_TRUE(absl::IsUnavailable(slow.status())) << slow.status();

@@ -29,6 +29,8 @@ class Handler(BaseHTTPRequestHandler):
             status, body = 503, {"error": "busy"}
         elif model == "broken":
             status, body = 500, {"error": "no"}
+        elif model == "locked":
+            status, body = 401, {"error": {"message": "no such key"}}
         elif model == "slow":
             time.sleep(5)
         elif model == "not_json":

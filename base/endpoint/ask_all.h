@@ -1,0 +1,82 @@
+// Asks an endpoint many requests and keeps each response in a journal, from which a killed run goes
+// on without asking anything twice.
+#ifndef TRITONRL_BASE_ENDPOINT_ASK_ALL_H_
+#define TRITONRL_BASE_ENDPOINT_ASK_ALL_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/endpoint/client.h"
+#include "base/endpoint/message.h"
+
+namespace tritonrl {
+
+// One request of a run.
+struct AskItem {
+  std::string key;  // unique in the run and the same in each run: "level1/07_softmax#3"
+  EndpointRequest request;
+};
+
+// A line of the journal.
+struct StoredResponse {
+  std::string key;
+  std::string request_hash;   // of the request's body
+  EndpointResponse response;  // without `raw`
+  int64_t offset = 0;         // of the line in the journal, for ReadResponseAt
+  int64_t bytes = 0;
+};
+
+struct AskAllOptions {
+  std::string journal;              // JSONL file, made with its folder if it is missing
+  std::string label = "responses";  // of the progress bar
+  // Requests that end with an error one after another before the run gives up; 0: any number.
+  int max_failures_in_a_row = 20;
+  std::function<bool()> stop = [] { return false; };  // true: start no further request
+  EndpointClient::Check check;                        // of each response; may be null
+  std::FILE* messages = stderr;                       // progress, and the first failures
+};
+
+struct AskAllSummary {
+  int64_t total = 0;
+  int64_t earlier = 0;       // responses that the journal held before
+  int64_t answered = 0;      // responses of this run, all in the journal
+  int64_t failed = 0;        // requests without a response; the next run asks them again
+  bool interrupted = false;  // `stop` returned true
+  // The endpoint's error that ended the run early: a refused key, a reached cost ceiling, too many
+  // failures in a row. OK if all requests were sent.
+  absl::Status ended;
+  std::vector<std::string> failures;  // one sentence for each of the first 20
+};
+
+// Sends item(0), ..., item(count - 1), except those whose response is in the journal. Responses of
+// earlier runs count for the client's cost ceiling. A response is in the journal before the next
+// call of `stop`. After `stop` returns true, or after an error that ends all requests, requests in
+// flight are waited for and kept.
+//
+// Errors: FailedPrecondition if the journal holds the response to another request with the same
+// key, or another process writes it; DataLoss for a line that is no response; those of the file. A
+// response that cannot be written is kept in memory, and written with the next.
+absl::StatusOr<AskAllSummary> AskAll(int64_t count,
+                                     absl::FunctionRef<absl::StatusOr<AskItem>(int64_t index)> item,
+                                     const AskAllOptions& options, EndpointClient* client);
+
+// Passes each response of a journal to `each` in the file's order, until it returns an error.
+absl::Status ReadResponses(const std::string& journal,
+                           absl::FunctionRef<absl::Status(StoredResponse)> each);
+
+// Reads the response of one line, by `offset` and `bytes` as ReadResponses gave them.
+absl::StatusOr<StoredResponse> ReadResponseAt(const std::string& journal, int64_t offset,
+                                              int64_t bytes);
+
+// "1.2M tokens, $3.45, 2 retries": for progress lines and summaries.
+std::string CountsText(const EndpointCounts& counts);
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_BASE_ENDPOINT_ASK_ALL_H_
