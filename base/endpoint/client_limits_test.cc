@@ -136,7 +136,8 @@ TEST_F(EndpointLimitsTest, PausesDouble) {
 TEST_F(EndpointLimitsTest, RequestsPerMinute) {
   Serve([](const MockRequest&) { return MockReply::Chat("fine"); });
   options_.requests_per_minute = 5;
-  for (const absl::Status& status : Ask(12, absl::Milliseconds(500))) EXPECT_TRUE(status.ok()) << status;
+  for (const absl::Status& status : Ask(12, absl::Milliseconds(500)))
+    EXPECT_TRUE(status.ok()) << status;
   const std::vector<absl::Time> asked = times();
   ASSERT_EQ(asked.size(), 12);
   // The endpoint reads the time later than the client, which counts 60 s.
@@ -150,7 +151,8 @@ TEST_F(EndpointLimitsTest, TokensPerMinuteFollowTheReportedOnes) {
   Serve([](const MockRequest&) { return MockReply::Chat("fine"); });
   options_.tokens_per_minute = 2500;
   options_.max_in_flight = 1;
-  for (const absl::Status& status : Ask(5, absl::Milliseconds(500))) EXPECT_TRUE(status.ok()) << status;
+  for (const absl::Status& status : Ask(5, absl::Milliseconds(500)))
+    EXPECT_TRUE(status.ok()) << status;
   const std::vector<absl::Time> asked = times();
   for (size_t i = 2; i < asked.size(); ++i) {
     EXPECT_GE(asked[i] - asked[i - 2], absl::Seconds(30)) << i;
