@@ -192,7 +192,11 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   if (engine == nullptr) return std::nullopt;
   // Only rank 0 continues; on the other ranks StartEngine has run the engine's steps.
   const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
-  if (options.preflight) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, alone.get(), &tasks));
+  if (options.preflight) {
+    PreflightSettings preflight;
+    if (!options.output.empty()) preflight.journal = options.output + "/preflight.jsonl";
+    RETURN_IF_ERROR(RemoveUnsoundTasks(verification, preflight, alone.get(), &tasks));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,
                    InfraErrorJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
