@@ -96,6 +96,7 @@ std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* r
       record.slot = group.slot;
       record.index = static_cast<int>(i);
       record.task_id = group.task->task.id;
+      record.level = group.task->task.level;
       if (i == 0) record.prompt = group.task->prompt;
       record.response = verified.text;
       record.tokens = static_cast<int>(verified.sample.tokens.size());
@@ -122,6 +123,7 @@ std::string RecordToJson(const SampleRecord& record) {
   json["slot"] = record.slot;
   json["sample"] = record.index;
   json["task"] = record.task_id;
+  if (record.level > 0) json["level"] = record.level;
   if (!record.prompt.empty()) json["prompt"] = record.prompt;
   json["response"] = record.response;
   json["tokens"] = record.tokens;
@@ -147,6 +149,7 @@ absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line) {
   record.slot = json.value("slot", 0);
   record.index = json.value("sample", 0);
   record.task_id = json.value("task", "");
+  record.level = json.value("level", 0);
   record.prompt = json.value("prompt", "");
   record.response = json.value("response", "");
   record.tokens = json.value("tokens", 0);
