@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -299,6 +300,8 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
   json["samples"] = result.best.samples;
   json["infra_errors"] = result.best.infra_errors;
   json["preflight"] = options.preflight;
+  json["rules"] = absl::AsciiStrToLower(VerifierConfig::Rules_Name(options.verifier.rules()));
+  json["judge"] = DescribeJudge(options.verifier.judge());
   json["tasks_left_out"] = result.best.tasks_left_out;
   json["problems"] = result.problems;
   return json.dump(2) + "\n";

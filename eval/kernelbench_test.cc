@@ -101,6 +101,7 @@ TEST_F(KernelbenchTest, BadFlagsAreNamed) {
       {{"--model=x"}, "--tasks is missing"},
       {{"--model=x", "--tasks=y", "--prompt_style=odd"}, "odd"},
       {{"--model=x", "--tasks=y", "--set=wrokers=1"}, "wrokers"},
+      {{"--model=x", "--tasks=y", "--rules=exact"}, "STRICT, PAPER, ROBUST"},
   };
   for (const auto& [flags, part] : cases) {
     const CommandResult result = Run(flags);

@@ -1,9 +1,8 @@
 #include "trainer/grpo/task_passes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <numeric>
+#include <iterator>
 
 #include "base/random.h"
 

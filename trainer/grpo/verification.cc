@@ -134,6 +134,18 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToConfigured(const Verifie
   return backend;
 }
 
+Rules ToRules(VerifierConfig::Rules rules) {
+  switch (rules) {
+    case VerifierConfig::PAPER:
+      return RULES_PAPER;
+    case VerifierConfig::ROBUST:
+      return RULES_ROBUST;
+    case VerifierConfig::STRICT:
+      break;
+  }
+  return RULES_STRICT;
+}
+
 // Null if no judge is configured.
 absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& config) {
   RETURN_IF_ERROR(CheckJudgeMode(config));
@@ -173,7 +185,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.seed = options.seed;
   verifier.trials = config.trials();
   verifier.atol = verifier.rtol = config.tolerance();
-  verifier.mode = config.mode() == VerifierConfig::ROBUST ? EXEC_MODE_ROBUST : EXEC_MODE_PAPER;
+  verifier.rules = ToRules(config.rules());
   verifier.run_limit = absl::Seconds(config.limits().seconds());
   verifier.max_attempts = config.retries() + 1;
   verifier.ablation = config.ablation();
