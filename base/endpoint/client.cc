@@ -1,19 +1,447 @@
 #include "base/endpoint/client.h"
 
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
+#include <map>
+#include <optional>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/endpoint/http_transfers.h"
-#include "base/endpoint/threaded_client.h"
+#include "base/endpoint/retry.h"
+#include "base/endpoint/window_limit.h"
+#include "base/random.h"
 #include "base/status.h"
 
 namespace tritonrl {
 
 namespace {
+
+constexpr double kMillion = 1e6;
+
+// Tokens that a chat template adds to a prompt, at most.
+constexpr int64_t kTemplateTokens = 256;
+
+// The longest sleep while a request waits for a time: the clock of a test moves without a signal.
+constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
+
+// One request on its way.
+struct Call {
+  int64_t id = 0;
+  EndpointRequest request;
+  std::string url, body;
+  EndpointClient::Done done;
+  EndpointClient::Check check;
+  int attempts = 0;          // begun so far
+  int counted = 0;           // of these, ended without HTTP 429
+  absl::Time deadline;       // set by the first attempt
+  double reserved_cost = 0;  // while in flight: the most that it can cost
+  int64_t expected_tokens = 0;
+  int64_t tokens_entry = -1;  // its number in the limit of tokens
+};
+
+using CallPtr = std::unique_ptr<Call>;
+
+class ThreadedClient : public EndpointClient {
+ public:
+  ThreadedClient(EndpointOptions options, std::string key, std::unique_ptr<HttpTransfers> transfers)
+      : options_(std::move(options)),
+        key_(std::move(key)),
+        clock_(options_.clock),
+        transfers_(std::move(transfers)),
+        requests_limit_(options_.requests_per_minute),
+        tokens_limit_(options_.tokens_per_minute),
+        thread_([this] { Drive(); }) {}
+
+  ~ThreadedClient() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      closing_ = true;
+    }
+    transfers_->Wake();
+    thread_.join();
+  }
+
+  void Submit(EndpointRequest request, Done done, Check check) override {
+    auto call = std::make_unique<Call>();
+    call->request = std::move(request);
+    call->done = std::move(done);
+    call->check = std::move(check);
+    {
+      absl::MutexLock lock(&mutex_);
+      inbox_.push_back(std::move(call));
+    }
+    transfers_->Wake();
+  }
+
+  void CancelWaiting() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      draining_ = true;
+    }
+    transfers_->Wake();
+  }
+
+  void AddEarlier(const EndpointUsage& usage) override {
+    absl::MutexLock lock(&mutex_);
+    CountUsage(usage);
+  }
+
+  EndpointCounts counts() const override {
+    absl::MutexLock lock(&mutex_);
+    return counts_;
+  }
+
+  const EndpointOptions& options() const override { return options_; }
+
+  absl::Duration CpuTime() const override {
+    clockid_t clock;
+    timespec time = {};
+    // The handle is valid: only the destructor joins the thread.
+    auto* const thread = const_cast<std::thread*>(&thread_);
+    if (pthread_getcpuclockid(thread->native_handle(), &clock) != 0) return absl::ZeroDuration();
+    clock_gettime(clock, &time);
+    return absl::DurationFromTimespec(time);
+  }
+
+ private:
+  enum class State { kOpen, kDraining, kClosing };
+
+  void Drive() {
+    while (true) {
+      const State state = TakeInbox();
+      if (state == State::kClosing) break;
+      if (state == State::kDraining) CancelQueued();
+      const absl::Time now = clock_->Now();
+      const absl::Time next = StartDue(now);
+      const absl::Duration sleep =
+          next == absl::InfiniteFuture() ? absl::Seconds(1) : std::min(next - now, kLongestSleep);
+      for (HttpReply& reply : transfers_->Wait(std::max(sleep, absl::ZeroDuration()))) {
+        Finish(std::move(reply));
+      }
+    }
+    CancelQueued();
+    for (auto& [id, call] : std::exchange(in_flight_, {})) End(std::move(call), CancelledError());
+  }
+
+  State TakeInbox() {
+    std::deque<CallPtr> arrived;
+    State state = State::kOpen;
+    {
+      absl::MutexLock lock(&mutex_);
+      arrived.swap(inbox_);
+      if (draining_) state = State::kDraining;
+      if (closing_) state = State::kClosing;
+    }
+    state_ = state;
+    for (CallPtr& call : arrived) {
+      call->id = next_id_++;
+      absl::Status writable;
+      if (absl::StatusOr<std::string> body = RequestBody(call->request); body.ok()) {
+        call->body = *std::move(body);
+        call->url = options_.exact_url ? options_.url : RequestUrl(options_.url, call->request);
+        if (options_.max_cost > 0 && call->request.max_tokens <= 0) {
+          writable = absl::InvalidArgumentError(
+              "a cost ceiling needs a limit on the tokens of an answer (max_tokens)");
+        }
+      } else {
+        writable = body.status();
+      }
+      if (writable.ok()) {
+        queue_.push_back(std::move(call));
+      } else {
+        End(std::move(call), writable);
+      }
+    }
+    return state;
+  }
+
+  static absl::Status CancelledError() {
+    return absl::CancelledError("the endpoint is not asked any more");
+  }
+
+  void CancelQueued() {
+    for (CallPtr& call : std::exchange(queue_, {})) End(std::move(call), CancelledError());
+    for (auto& [due, call] : std::exchange(paused_, {})) End(std::move(call), CancelledError());
+  }
+
+  // Starts all requests that may start now. Returns the time at which the next one may; infinity if
+  // that depends on replies alone.
+  absl::Time StartDue(absl::Time now) {
+    while (in_flight_.size() < static_cast<size_t>(options_.max_in_flight)) {
+      if (now < blocked_until_) return blocked_until_;
+      const bool retry = !paused_.empty() && paused_.begin()->first <= now;
+      if (!retry && queue_.empty()) break;
+      const absl::Time allowed = StartOne(retry, now);
+      if (allowed > now) return allowed;
+    }
+    return paused_.empty() ? absl::InfiniteFuture() : std::max(now, paused_.begin()->first);
+  }
+
+  // Starts the first paused request, or the first of the queue. Returns a time after `now` if a
+  // limit forbids it until then.
+  absl::Time StartOne(bool retry, absl::Time now) {
+    Call& first = retry ? *paused_.begin()->second : *queue_.front();
+    first.expected_tokens = ExpectedTokens(first.request);
+    const absl::Time allowed = std::max(requests_limit_.EarliestStart(1, now),
+                                        tokens_limit_.EarliestStart(first.expected_tokens, now));
+    if (allowed > now) return allowed;
+    const double bound = CostBound(first.request);
+    const bool fits = options_.max_cost <= 0 || Spent() + reserved_ + bound <= options_.max_cost;
+    // What is in flight may cost less than it reserves.
+    if (!fits && reserved_ > 0) return absl::InfiniteFuture();
+    CallPtr call;
+    if (retry) {
+      call = std::move(paused_.begin()->second);
+      paused_.erase(paused_.begin());
+    } else {
+      call = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    if (fits) {
+      Begin(std::move(call), bound, now);
+    } else {
+      End(std::move(call), CeilingError(bound));
+    }
+    return now;
+  }
+
+  void Begin(CallPtr call, double bound, absl::Time now) {
+    if (call->attempts == 0) call->deadline = now + options_.total_timeout;
+    ++call->attempts;
+    HttpRequest http;
+    http.url = call->url;
+    http.headers = {"Content-Type: application/json"};
+    if (!key_.empty()) http.headers.push_back(absl::StrCat("Authorization: Bearer ", key_));
+    http.body = call->body;
+    http.timeout = std::min(options_.attempt_timeout, call->deadline - now);
+    requests_limit_.Add(1, now);
+    call->tokens_entry = tokens_limit_.Add(call->expected_tokens, now);
+    call->reserved_cost = bound;
+    if (const absl::Status started = transfers_->Start(call->id, std::move(http)); !started.ok()) {
+      End(std::move(call), started);
+      return;
+    }
+    reserved_ += bound;
+    const int64_t id = call->id;
+    in_flight_[id] = std::move(call);
+    absl::MutexLock lock(&mutex_);
+    ++counts_.attempts;
+    counts_.in_flight = static_cast<int64_t>(in_flight_.size());
+  }
+
+  void Finish(HttpReply reply) {
+    const auto found = in_flight_.find(reply.id);
+    CallPtr call = std::move(found->second);
+    in_flight_.erase(found);
+    reserved_ -= call->reserved_cost;
+    if (in_flight_.empty()) reserved_ = 0;  // no rounding errors stay
+    {
+      absl::MutexLock lock(&mutex_);
+      counts_.in_flight = static_cast<int64_t>(in_flight_.size());
+    }
+    if (!reply.error.empty()) {
+      Retry(std::move(call), /*counts=*/true, std::nullopt, reply.error);
+      return;
+    }
+    std::string code;
+    if (reply.status == 200) {
+      Accept(std::move(call), std::move(reply.body));
+      return;
+    }
+    const std::string text = WithoutKey(ErrorText(reply.body, &code));
+    const std::string error =
+        absl::StrCat("HTTP status ", reply.status, text.empty() ? "" : ": ", text);
+    const HttpClass kind = ClassifyHttp(reply.status, code);
+    if (kind == HttpClass::kRefused) {
+      End(std::move(call), RefusalError(reply, *call, error));
+      return;
+    }
+    const std::optional<absl::Duration> wanted = ParseRetryAfter(reply.retry_after, clock_->Now());
+    const bool limited = kind == HttpClass::kRateLimited;
+    if (limited) {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.rate_limited;
+    }
+    // The others would be refused as well. A request that waits alone would be overtaken by them.
+    if (wanted.has_value() && (limited || reply.status == 503)) {
+      const absl::Duration pause = std::min(*wanted, options_.total_timeout);
+      blocked_until_ = std::max(blocked_until_, clock_->Now() + pause);
+    }
+    Retry(std::move(call), /*counts=*/!limited, wanted, error);
+  }
+
+  void Accept(CallPtr call, std::string body) {
+    absl::StatusOr<EndpointResponse> response = ParseReply(call->request, std::move(body));
+    absl::Status usable = response.status();
+    if (response.ok()) {
+      tokens_limit_.Correct(call->tokens_entry,
+                            response->usage.prompt_tokens + response->usage.completion_tokens);
+      ++answers_;
+      answer_tokens_ += response->usage.completion_tokens;
+      {
+        absl::MutexLock lock(&mutex_);
+        CountUsage(response->usage);  // also of a response that the check refuses
+        if (!response->usage.reported) ++counts_.unreported;
+      }
+      if (call->check != nullptr) usable = call->check(*response);
+    }
+    if (!usable.ok()) {
+      Retry(std::move(call), /*counts=*/true, std::nullopt, Message(usable));
+      return;
+    }
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.responses;
+    }
+    call->done(std::move(response));
+  }
+
+  // Sends the request again after a pause, or gives up with `error`.
+  void Retry(CallPtr call, bool counts, std::optional<absl::Duration> wanted,
+             const std::string& error) {
+    if (counts) ++call->counted;
+    const absl::Time now = clock_->Now();
+    const absl::Duration own =
+        RetryPause(options_.first_pause, options_.longest_pause, call->attempts + 1,
+                   MixKeys({options_.seed, static_cast<uint64_t>(call->id)}));
+    // A request that was told when to return comes a little later than that, not with all others.
+    const absl::Duration pause =
+        wanted.has_value() ? *wanted + std::min(own, options_.first_pause) : own;
+    std::string why;
+    if (call->counted >= options_.max_attempts || state_ == State::kDraining) {
+      why = absl::StrCat("in ", call->attempts, call->attempts == 1 ? " attempt" : " attempts");
+    } else if (now + pause >= call->deadline) {
+      why = absl::StrCat("within ", absl::FormatDuration(options_.total_timeout), " (",
+                         call->attempts, call->attempts == 1 ? " attempt)" : " attempts)");
+    }
+    if (!why.empty()) {
+      End(std::move(call), absl::UnavailableError(absl::StrCat("the endpoint ", options_.url,
+                                                               " gave no usable answer ", why, ": ",
+                                                               WithoutKey(error))));
+      return;
+    }
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.retries;
+    }
+    paused_.emplace(now + pause, std::move(call));
+  }
+
+  void End(CallPtr call, const absl::Status& status) {
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.failures;
+    }
+    call->done(status);
+  }
+
+  absl::Status RefusalError(const HttpReply& reply, const Call& call,
+                            const std::string& error) const {
+    const std::string& variable = options_.api_key_variable;
+    if (reply.status == 401 || reply.status == 403) {
+      const std::string text =
+          variable.empty()
+              ? absl::StrCat("the endpoint ", options_.url, " wants a key (", error,
+                             "); name the environment variable that holds it")
+              : absl::StrCat("the endpoint ", options_.url, " refuses the key in the variable ",
+                             variable, " (", error, ")");
+      return reply.status == 401 ? absl::UnauthenticatedError(text)
+                                 : absl::PermissionDeniedError(text);
+    }
+    if (reply.status == 404) {
+      return absl::NotFoundError(absl::StrCat("the endpoint has no ", call.url, " or no model \"",
+                                              call.request.model, "\" (", error, ")"));
+    }
+    if (reply.status == 402 || reply.status == 429) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("the account at ", options_.url, " has no quota left (", error, ")"));
+    }
+    if (reply.status >= 300 && reply.status < 400) {
+      return absl::NotFoundError(absl::StrCat("the endpoint ", options_.url, " has moved to \"",
+                                              reply.location, "\"; give that address"));
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("the endpoint ", options_.url, " refuses the request (", error, ")"));
+  }
+
+  absl::Status CeilingError(double bound) const {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the cost ceiling of $%.2f is reached: $%.2f are spent and the next request may cost "
+        "$%.4f; raise the ceiling to go on",
+        options_.max_cost, Spent(), bound));
+  }
+
+  // An endpoint may quote the key in its error message.
+  std::string WithoutKey(const std::string& text) const {
+    return key_.empty() ? text : absl::StrReplaceAll(text, {{key_, "[the key]"}});
+  }
+
+  // The most that a request can cost: a token has at least one byte.
+  double CostBound(const EndpointRequest& request) const {
+    const double in = static_cast<double>(request.prompt_bytes() + kTemplateTokens);
+    const double out = static_cast<double>(request.max_tokens) * std::max(request.n, 1);
+    return (in * options_.price_in + out * options_.price_out) / kMillion;
+  }
+
+  // Tokens of prompt and answer: the mean answer so far; before the first answer, its limit.
+  int64_t ExpectedTokens(const EndpointRequest& request) const {
+    const int64_t answer = answers_ > 0 ? answer_tokens_ / answers_
+                                        : int64_t{request.max_tokens} * std::max(request.n, 1);
+    return request.prompt_bytes() / kBytesPerToken + answer;
+  }
+
+  double Spent() const {
+    absl::MutexLock lock(&mutex_);
+    return counts_.cost;
+  }
+
+  void CountUsage(const EndpointUsage& usage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    counts_.prompt_tokens += usage.prompt_tokens;
+    counts_.completion_tokens += usage.completion_tokens;
+    counts_.cost += (static_cast<double>(usage.prompt_tokens) * options_.price_in +
+                     static_cast<double>(usage.completion_tokens) * options_.price_out) /
+                    kMillion;
+  }
+
+  const EndpointOptions options_;
+  const std::string key_;
+  Clock* const clock_;
+  const std::unique_ptr<HttpTransfers> transfers_;
+
+  mutable absl::Mutex mutex_;
+  std::deque<CallPtr> inbox_ ABSL_GUARDED_BY(mutex_);
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  EndpointCounts counts_ ABSL_GUARDED_BY(mutex_);
+
+  // Used by the client's thread alone.
+  State state_ = State::kOpen;
+  int64_t next_id_ = 0;
+  std::deque<CallPtr> queue_;                  // not begun yet, in the order of Submit
+  std::multimap<absl::Time, CallPtr> paused_;  // before their next attempt, by its time
+  absl::flat_hash_map<int64_t, CallPtr> in_flight_;
+  absl::Time blocked_until_ =
+      absl::InfinitePast();  // the endpoint asks not to be called until then
+  WindowLimit requests_limit_, tokens_limit_;
+  double reserved_ = 0;  // US dollars
+  int64_t answers_ = 0, answer_tokens_ = 0;
+
+  std::thread thread_;  // declared last: it uses all other members
+};
 
 absl::Status CheckOptions(const EndpointOptions& options) {
   if (options.url.empty()) return absl::InvalidArgumentError("the endpoint's url is missing");
@@ -81,7 +509,7 @@ absl::StatusOr<std::unique_ptr<EndpointClient>> EndpointClient::Make(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<HttpTransfers> transfers,
                    HttpTransfers::Make(options.max_reply_bytes, options.connect_timeout));
-  return MakeThreadedClient(options, std::move(key), std::move(transfers));
+  return std::make_unique<ThreadedClient>(options, std::move(key), std::move(transfers));
 }
 
 bool EndsAllRequests(const absl::Status& status) {

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kDraws = 5000;  // of evenly spaced uniform numbers
+constexpr int kDraws = 20000;  // of evenly spaced uniform numbers
 constexpr size_t kPrompt = 12;
 
 struct Case {

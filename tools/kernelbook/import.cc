@@ -13,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
@@ -122,11 +121,6 @@ class Import {
     std::map<uint64_t, size_t> models;
     if (!options_.kernelbench.empty()) {
       ASSIGN_OR_RETURN(const TaskSet set, LoadTasks(options_.kernelbench));
-      if (!set.problems.empty()) {
-        Log(LogLevel::kWarning,
-            absl::StrCat(set.problems.size(), " files of ", options_.kernelbench,
-                         " are no tasks: ", set.problems[0]));
-      }
       for (const Task& task : set.tasks) {
         const ProgramForm form = FormOf(task.source, "Model");
         models.emplace(form.model, names.size());

@@ -40,21 +40,24 @@ struct TaskCheck {
 };
 
 struct PreflightOptions {
-  ExecMode mode = EXEC_MODE_PAPER;  // determines the tolerance
-  uint64_t seed = 0;                // with the verifier's seed the inputs are the same
+  Rules rules = RULES_STRICT;  // determines the tolerance
+  uint64_t seed = 0;           // with the verifier's seed the inputs are the same
   int trials = 5;
   double atol = 1e-2;
   double rtol = 1e-2;
   std::string device_model = "l40s";
-  absl::Duration run_limit = absl::Seconds(30);       // wall time of one task's run
-  absl::Duration wait_limit = absl::Minutes(10);      // for one task: wait for a worker, and run
+  absl::Duration run_limit = absl::Seconds(30);   // wall time of one task's run
+  absl::Duration wait_limit = absl::Minutes(10);  // for one task: wait for a worker, and run
+  // RunPreflight fails if no task could be checked for so long, for example because no server takes
+  // the checks; or if the first tasks all end with an infrastructure error. Infinite: never.
+  absl::Duration give_up = absl::InfiniteDuration();
   int parallel = 1;                                   // tasks at the same time
   std::function<bool()> stop = [] { return false; };  // true: start no further task
   // Called after each task, in the order in which tasks end, by one thread at a time.
   std::function<void(const TaskCheck&)> done = [](const TaskCheck&) {};
 };
 
-// Returns options with the verifier's mode, seed, trials, tolerances, device model, run limit and
+// Returns options with the verifier's rules, seed, trials, tolerances, device model, run limit and
 // parallelism.
 PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 
@@ -62,8 +65,8 @@ PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend* backend,
                                   const PreflightOptions& options);
 
-// Returns the check as one line of JSON: task, state, mode, reason, seconds, probes.
-std::string TaskCheckJson(const TaskCheck& check, ExecMode mode);
+// Returns the check as one line of JSON: task, state, rules, reason, seconds, probes.
+std::string TaskCheckJson(const TaskCheck& check, Rules rules);
 
 struct PreflightTotals {
   int sound = 0, unsound = 0, broken = 0, not_checked = 0;
@@ -71,7 +74,8 @@ struct PreflightTotals {
 PreflightTotals Count(const std::vector<TaskCheck>& checks);
 
 // Checks all tasks and shows progress on `messages`. If `out` is not empty, writes one line of JSON
-// per task to this file when the task ends. Errors are those of the file.
+// per task to this file when the task ends. Errors are those of the file; Unavailable after
+// options.give_up.
 absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tasks,
                                                     DeviceBackend* backend,
                                                     const PreflightOptions& options,
@@ -79,7 +83,7 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
                                                     std::FILE* messages = stderr);
 
 // Returns a line with state, name and reason for each task that is not sound, and the totals.
-std::string PreflightTable(const std::vector<TaskCheck>& checks, ExecMode mode);
+std::string PreflightTable(const std::vector<TaskCheck>& checks, Rules rules);
 
 }  // namespace tritonrl
 
