@@ -56,7 +56,7 @@ class EndpointLimitsTest : public testing::Test {
     while (absl::Now() < deadline) {
       {
         absl::MutexLock lock(&mutex);
-        // Without a change of the fake time the client moves on by itself.
+        // The client often needs no step of the fake clock: advance it only after 20 ms.
         if (mutex.AwaitWithTimeout(absl::Condition(
                                        +[](int* left) { return *left == 0; }, &left),
                                    absl::Milliseconds(20))) {

@@ -197,7 +197,7 @@ class ThreadedClient : public EndpointClient {
     if (allowed > now) return allowed;
     const double bound = CostBound(first.request);
     const bool fits = options_.max_cost <= 0 || Spent() + reserved_ + bound <= options_.max_cost;
-    // What is in flight may cost less than it reserves.
+    // Waits: a request in flight reserves the most that it can cost, and may give some of it back.
     if (!fits && reserved_ > 0) return absl::InfiniteFuture();
     CallPtr call;
     if (retry) {

@@ -14,8 +14,8 @@
 
 namespace tritonrl {
 
-// A file of findings by key. A key says what was run and how, so that a finding stays true as long
-// as its key is asked for. Thread-safe.
+// A file of findings by key. The key names the task's source, the checker and its limits: a change
+// of one of them gives another key, and the task is run again. Thread-safe.
 class FindingsJournal {
  public:
   // Reads the findings of `path`; a line that is no finding is removed. FailedPrecondition while

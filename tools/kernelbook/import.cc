@@ -115,7 +115,7 @@ class Import {
     return absl::OkStatus();
   }
 
-  // The same program twice, and what is in KernelBench.
+  // Leaves out repeated programs, and models that KernelBench holds.
   absl::Status DropDuplicates() {
     NearDuplicates benchmark(options_.similarity);
     std::vector<std::string> names;

@@ -1,5 +1,5 @@
-// Imports KernelBook: reads its rows, leaves out what is no sound task, and writes the rest as
-// tasks.
+// Imports KernelBook: reads its rows, leaves out each that gives no sound task, and writes the
+// others as tasks.
 #ifndef TRITONRL_TOOLS_KERNELBOOK_IMPORT_H_
 #define TRITONRL_TOOLS_KERNELBOOK_IMPORT_H_
 
