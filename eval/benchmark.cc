@@ -1,6 +1,7 @@
 #include "eval/benchmark.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -117,6 +118,7 @@ struct Prepared {
   int max_response_tokens = 0;
   int threads = 0;
   PreparedTasks tasks;
+  ResponseStyle style;
 };
 
 // Loads the policy, or this rank's shard of it.
@@ -166,11 +168,20 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   ASSIGN_OR_RETURN(prepared.verification, StartVerification(verification_options));
   RETURN_IF_ERROR(LoadModel(options, ranks, &prepared));
   ASSIGN_OR_RETURN(prepared.tasks,
-                   LoadPreparedTasks({options.tasks}, options.style, *prepared.policy.tokenizer,
+                   LoadPreparedTasks({options.tasks}, options.prompt, *prepared.policy.tokenizer,
                                      prepared.max_prompt_tokens));
   if (options.max_tasks > 0 && static_cast<int>(prepared.tasks.tasks.size()) > options.max_tasks) {
     prepared.tasks.tasks.resize(options.max_tasks);
   }
+  const Tokenizer& tokenizer = *prepared.policy.tokenizer;
+  const std::vector<PreparedTask>& tasks = prepared.tasks.tasks;
+  ASSIGN_OR_RETURN(const ResponseStyleChoice choice,
+                   ChoosePolicyStyle(options.response_style, options.code_block,
+                                     prepared.policy.folder, tasks.front(), tokenizer));
+  prepared.style = choice.style;
+  std::fprintf(stderr, "Prompts: %s.\n%s.\n",
+               DescribePrompts(options.prompt, tasks, tokenizer).c_str(),
+               choice.Sentence().c_str());
   return prepared;
 }
 
@@ -196,7 +207,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,
                    InfraErrorJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
-                      infra_errors.get());
+                      prepared->style, infra_errors.get());
   EvaluatorOptions eval;
   eval.samples = options.k;
   eval.greedy = false;
@@ -209,6 +220,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,
                    Evaluate(&evaluator, verification, options.timeout_s, stop));
   BenchmarkResult result;
+  result.style = prepared->style;
   result.problems = std::move(tasks.problems);
   if (!finished.has_value()) {
     result.stopped = true;
@@ -258,6 +270,9 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
   Json json = {{"model", options.policy.dir()},      {"task_folder", options.tasks},
                {"tasks", result.best.tasks},         {"k", options.k},
                {"temperature", options.temperature}, {"seed", options.seed}};
+  json["prompt"] = options.prompt.name();
+  json["response_style"] = std::string(PlanStyleName(result.style.plan));
+  json["code_block"] = std::string(CodeBlockName(result.style.code_block));
   json.update(ToJson(result.best));
   json["modelled"] = result.best.modelled;
   for (const auto& [at, metrics] : result.details.result.pass_at) {

@@ -29,9 +29,12 @@ std::string Percent(double share);
 
 struct BenchmarkOptions {
   PolicyConfig policy;
-  std::string tasks;  // folder of task files
-  int k = 10;         // samples per task
-  PromptStyle style = PromptStyle::kFull;
+  std::string tasks;    // folder of task files
+  int k = 10;           // samples per task
+  PromptFormat prompt;  // form of the prompts
+  // How responses are read; names as in ChooseResponseStyle.
+  std::string response_style = "auto";
+  std::string code_block = "auto";
   double temperature = 1.0;
   double top_p = 1.0;
   // 0: 2048 and 16384, as in the paper, or less if the checkpoint has fewer positions.
@@ -51,6 +54,7 @@ struct BenchmarkOptions {
 
 struct BenchmarkResult {
   Metrics best;                       // maximum over the k samples of each task, as in the paper
+  ResponseStyle style;                // how the responses were read
   std::vector<std::string> problems;  // task files left out
   Evaluator::Finished details;
   bool stopped = false;  // stopped by a signal

@@ -13,6 +13,8 @@
 #include "eval/benchmark.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/factory/engine_flags.h"
+#include "tasks/prompt_format.h"
+#include "tasks/response_style.h"
 #include "trainer/config/text_proto.h"
 #include "trainer/program/training_program.h"
 
@@ -20,7 +22,19 @@ ABSL_FLAG(std::string, model, "",
           "folder of the checkpoint (config.json, tokenizer.json, weights)");
 ABSL_FLAG(std::string, tasks, "", "folder of task files in KernelBench form");
 ABSL_FLAG(int, k, 10, "samples for each task");
-ABSL_FLAG(std::string, prompt_style, "full", "full (language models) or mini (the mini policy)");
+ABSL_FLAG(
+    std::string, prompt_style, "full",
+    "full (language models: an instruction with one worked example) or mini (the mini policy)");
+ABSL_FLAG(std::string, prompt_file, "",
+          "a prompt file (tasks/prompt_format.h describes it) instead of --prompt_style");
+ABSL_FLAG(
+    std::string, response_style, "auto",
+    "how responses are read: thinking (a plan up to </think> is needed), plain, or auto: what "
+    "the checkpoint's chat template or tokenizer says");
+ABSL_FLAG(
+    std::string, code_block, "auto",
+    "the code blocks that are the program: only (several are malformed), first, last, joined, "
+    "or auto: only for thinking, first for plain");
 ABSL_FLAG(double, temperature, 1.0, "sampling temperature; 0 takes the likeliest token");
 ABSL_FLAG(double, top_p, 1.0, "nucleus sampling; 1 is off");
 ABSL_FLAG(int, max_prompt_tokens, 0,
@@ -53,6 +67,17 @@ constexpr char kUsage[] =
     "fast_1 / fast_2 / mean speedup as the maximum over k (the paper's definitions).\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.";
 
+absl::StatusOr<PromptFormat> PromptFromFlags() {
+  if (const std::string file = absl::GetFlag(FLAGS_prompt_file); !file.empty()) {
+    return PromptFormat::Load(UserPath(file));
+  }
+  const std::string style = absl::GetFlag(FLAGS_prompt_style);
+  if (style == "mini") return PromptFormat::Mini();
+  if (style == "full") return PromptFormat::FromName("eval");
+  return absl::InvalidArgumentError("--prompt_style \"" + style +
+                                    "\" is unknown; use full or mini");
+}
+
 absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
   BenchmarkOptions options;
   for (const std::string& override : overrides) {
@@ -63,7 +88,11 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.policy.set_dir(absl::GetFlag(FLAGS_model));
   options.policy.set_device(absl::GetFlag(FLAGS_device));
   options.tasks = absl::GetFlag(FLAGS_tasks);
-  ASSIGN_OR_RETURN(options.style, ParsePromptStyle(absl::GetFlag(FLAGS_prompt_style)));
+  ASSIGN_OR_RETURN(options.prompt, PromptFromFlags());
+  options.response_style = absl::GetFlag(FLAGS_response_style);
+  options.code_block = absl::GetFlag(FLAGS_code_block);
+  const absl::Status named = CheckResponseStyleNames(options.response_style, options.code_block);
+  if (!named.ok()) return absl::InvalidArgumentError("--" + Message(named));
   options.k = absl::GetFlag(FLAGS_k);
   options.temperature = absl::GetFlag(FLAGS_temperature);
   options.top_p = absl::GetFlag(FLAGS_top_p);

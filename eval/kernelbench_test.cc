@@ -65,6 +65,10 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   EXPECT_EQ(json["tasks"], 1);
   EXPECT_EQ(json["samples"], 4);
   EXPECT_EQ(json["modelled"], true);
+  EXPECT_EQ(json["response_style"], "thinking");  // the mini policy's tokenizer has </think>
+  EXPECT_EQ(json["code_block"], "only");
+  EXPECT_THAT(result.err, HasSubstr("Responses are read as thinking (its tokenizer.json has"));
+  EXPECT_THAT(result.err, HasSubstr("Prompts: mini, 0 tokens of fixed text; the longest of 1"));
   // The maximum over the samples of one task is 0 or 1; the mean is between 0 and 1.
   const double best = json["correct"], mean = json["pass_at"]["1"]["correct"];
   EXPECT_EQ(best, mean > 0 ? 1.0 : 0.0);
@@ -100,6 +104,9 @@ TEST_F(KernelbenchTest, BadFlagsAreNamed) {
       {{"--tasks=x"}, "--model is missing"},
       {{"--model=x"}, "--tasks is missing"},
       {{"--model=x", "--tasks=y", "--prompt_style=odd"}, "odd"},
+      {{"--model=x", "--tasks=y", "--response_style=odd"}, "response_style \"odd\" is unknown"},
+      {{"--model=x", "--tasks=y", "--code_block=odd"}, "code_block \"odd\" is unknown"},
+      {{"--model=x", "--tasks=y", "--prompt_file=/no/prompt.txt"}, "/no/prompt.txt"},
       {{"--model=x", "--tasks=y", "--set=wrokers=1"}, "wrokers"},
   };
   for (const auto& [flags, part] : cases) {

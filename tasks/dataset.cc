@@ -11,9 +11,9 @@
 #include "base/status.h"
 #include "nlohmann/json.hpp"
 #include "tasks/composition.h"
+#include "tasks/mini_prompt.h"
 #include "tasks/mistakes.h"
 #include "tasks/program.h"
-#include "tasks/prompt_format.h"
 
 namespace tritonrl {
 
@@ -62,7 +62,7 @@ CorpusExample MakeCorpusExample(const CorpusSettings& settings, uint64_t index) 
                                   "\n</think>\n```python\n", program.Text(), "```\n");
   Task task;
   task.source = WriteReference(composition, shape);
-  example.prompt = BuildPrompt(task, PromptStyle::kMini);
+  example.prompt = MiniPrompt(task.source);
   example.reference = std::move(task.source);
   return example;
 }

@@ -27,7 +27,7 @@ struct CorpusSettings {
 
 // A task and one response to it.
 struct CorpusExample {
-  std::string prompt;       // BuildPrompt(kMini) of the reference
+  std::string prompt;       // MiniPrompt of the reference
   std::string response;     // <think> plan </think> and one code block
   std::string reference;    // the task's source in the KernelBench format
   std::string composition;  // Composition::Key()

@@ -14,7 +14,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tasks/loader.h"
-#include "tasks/prompt_format.h"
+#include "tasks/mini_prompt.h"
+#include "tasks/response.h"
 
 namespace tritonrl {
 
@@ -42,7 +43,7 @@ TEST(CorpusTest, FaultlessExamplesAreWellFormed) {
     const CorpusExample example = MakeCorpusExample(Faultless(), i);
     EXPECT_THAT(example.mistakes, testing::IsEmpty());
     ASSERT_TRUE(CheckTaskSource("t", example.reference).ok()) << example.reference;
-    const SplitResponse split = SplitResponseText(example.response);
+    const SplitResponse split = ReadResponse(example.response, ResponseStyle());
     ASSERT_TRUE(split.valid()) << example.response;
     EXPECT_FALSE(PythonTree(split.code).FirstError().has_value()) << split.code;
     const PlanKind kind = ClassifyPlan(split.plan);
@@ -173,7 +174,7 @@ TEST(MiniSuiteTest, HeldOutCompositionsNeverOccurInTheCorpus) {
     EXPECT_TRUE((held_out ? held_out_keys : train_keys).insert(file.composition).second);
     Task task;
     task.source = file.contents;
-    if (held_out) held_out_forwards.insert(ForwardOf(BuildPrompt(task, PromptStyle::kMini)));
+    if (held_out) held_out_forwards.insert(ForwardOf(MiniPrompt(task.source)));
   }
   for (const std::string& key : train_keys) EXPECT_EQ(held_out_keys.count(key), 0) << key;
   std::set<std::string> corpus_keys;

@@ -13,7 +13,7 @@ namespace tritonrl {
 // Returns a PyTorch statement, such as "x = torch.relu(x)", for each of the uses [first, last).
 std::vector<std::string> ReferenceStatements(const Composition& composition, int first, int last);
 
-// Returns a whole reference file, from which BuildPrompt(kMini) makes the prompt.
+// Returns a whole reference file, from which MiniPrompt makes the prompt.
 std::string WriteReference(const Composition& composition, const TaskShape& shape);
 
 // Division of a composition into kernels: kernel k computes the uses [starts[k], starts[k + 1])

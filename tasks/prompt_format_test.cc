@@ -3,8 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/mini_prompt.h"
 
 namespace tritonrl {
 
@@ -12,7 +17,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using ::testing::Not;
 
 Task MakeTask(const std::string& source) {
   Task task;
@@ -43,7 +48,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 )");
-  EXPECT_EQ(BuildPrompt(task, PromptStyle::kMini),
+  EXPECT_EQ(MiniPrompt(task.source),
             "x = x * 1.5\nx = F.gelu(x)\nreturn x + y\n"
             "[torch.randn(16, 200), torch.randn(16, 200)]\n");
 }
@@ -78,151 +83,102 @@ def get_inputs():
 def get_init_inputs():
     return [3]
 )");
-  EXPECT_EQ(BuildPrompt(task, PromptStyle::kMini),
+  EXPECT_EQ(MiniPrompt(task.source),
             "N = 8\nself.c = c\nif self.c > 0:\n    x = x * \"# no comment\"\nreturn x\n"
             "A = torch.rand(N, N)\n[A]\n");
 }
 
 TEST(MiniPromptTest, BrokenSourceStillGivesText) {
-  EXPECT_EQ(BuildPrompt(MakeTask(""), PromptStyle::kMini), "");
-  BuildPrompt(MakeTask("class Model(:\n  def"), PromptStyle::kMini);
+  EXPECT_EQ(MiniPrompt(""), "");
+  MiniPrompt("class Model(:\n  def");
 }
 
-TEST(FullPromptTest, HoldsRulesExampleAndTask) {
-  const std::string prompt = BuildPrompt(MakeTask("TASK = 1\n\n"), PromptStyle::kFull);
-  EXPECT_THAT(prompt, StartsWith("Rewrite the PyTorch program"));
-  EXPECT_THAT(prompt, HasSubstr("exactly one code block"));
-  EXPECT_THAT(prompt, HasSubstr("</think>\n```python\nimport torch\n"));
-  EXPECT_THAT(prompt, EndsWith("Now the program to rewrite:\n```python\nTASK = 1\n```\n"));
+TEST(PromptFormatTest, TheMiniPolicysPromptsAreUnchanged) {
+  const Task task = MakeTask("class Model:\n    def forward(self, x):\n        return x + 1\n");
+  EXPECT_EQ(PromptFormat().Build(task), MiniPrompt(task.source));
+  EXPECT_EQ(PromptFormat::FromName("mini")->Build(task), "return x + 1\n");
+  EXPECT_EQ(PromptFormat::Mini().FixedText(), "");
+  EXPECT_EQ(PromptFormat::Mini().name(), "mini");
 }
 
-TEST(ParsePromptStyleTest, NamesAndErrors) {
-  EXPECT_EQ(*ParsePromptStyle("mini"), PromptStyle::kMini);
-  EXPECT_EQ(*ParsePromptStyle("full"), PromptStyle::kFull);
-  EXPECT_THAT(std::string(ParsePromptStyle("Mini").status().message()), HasSubstr("\"Mini\""));
+TEST(PromptFormatTest, PlaceholdersAndQuotedWords) {
+  const auto format = PromptFormat::Parse(
+      "Task {name} of level {level}:\n{task}\nd = {'a': 1, \"b\": {}}; f\"{{x}} {y1}\" {{{task}\n "
+      "\n",
+      "p.txt");
+  ASSERT_TRUE(format.ok()) << format.status();
+  Task task = MakeTask("x = '{task} {unknown}'\n\n");
+  task.id = "level2/3_a";
+  task.level = 2;
+  EXPECT_EQ(format->Build(task),
+            "Task level2/3_a of level 2:\nx = '{task} {unknown}'\n"
+            "d = {'a': 1, \"b\": {}}; f\"{x} {y1}\" {{x = '{task} {unknown}'\n");
+  EXPECT_EQ(format->FixedText(), "Task  of level :\n\nd = {'a': 1, \"b\": {}}; f\"{x} {y1}\" {{\n");
+  EXPECT_EQ(format->name(), "p.txt");
 }
 
-}  // namespace
-
-namespace {
-
-constexpr char kGood[] =
-    "<think>\nfuse a b in one kernel\n</think>\n```python\nx = 1\ny = 2\n```\n";
-
-TEST(SplitResponseTextTest, WellFormed) {
-  const SplitResponse split = SplitResponseText(kGood);
-  EXPECT_EQ(split.shape, ResponseShape::kOk);
-  EXPECT_TRUE(split.valid());
-  EXPECT_EQ(split.plan, "fuse a b in one kernel");
-  EXPECT_EQ(split.code, "x = 1\ny = 2\n");
+TEST(PromptFormatTest, BadFilesAreNamedWithTheirLine) {
+  const auto error = [](absl::string_view text) {
+    return Message(PromptFormat::Parse(text, "my.txt").status());
+  };
+  EXPECT_EQ(
+      error("Solve\n\n{task}\nwith {tools}\n"),
+      "my.txt, line 4: the placeholder {tools} is unknown; use {task}, {name} and {level}, or "
+      "write {{tools}} for the text");
+  EXPECT_EQ(error("Solve it\nplease {{task}}\n"),
+            "my.txt: none of its 2 lines has the placeholder {task}; put it where the task's "
+            "program belongs");
+  EXPECT_THAT(error(""), HasSubstr("none of its 0 lines has"));
+  EXPECT_EQ(error("{task} \xff"), "my.txt is not UTF-8 text");
+  EXPECT_THAT(Message(PromptFormat::Load("/no/such.txt").status()), HasSubstr("/no/such.txt"));
 }
 
-struct ShapeCase {
-  const char* name;
-  const char* text;
-  bool truncated;
-  ResponseShape shape;
-  const char* plan;
-  const char* code;
-};
-
-class ShapeTest : public testing::TestWithParam<ShapeCase> {};
-
-TEST_P(ShapeTest, HasDefinedBehaviour) {
-  const ShapeCase& c = GetParam();
-  const SplitResponse split = SplitResponseText(c.text, c.truncated);
-  EXPECT_EQ(split.shape, c.shape) << ResponseShapeName(split.shape);
-  EXPECT_EQ(split.plan, c.plan);
-  EXPECT_EQ(split.code, c.code);
-  EXPECT_EQ(split.valid(), c.shape == ResponseShape::kOk);
+TEST(PromptFormatTest, NamesAndPaths) {
+  const std::string dir = MakeTempDirectory("prompt").value();
+  ASSERT_TRUE(WriteFileAtomic(dir + "/mine.txt", "Solve\n{task}").ok());
+  const auto mine = PromptFormat::FromName(dir + "/mine.txt");
+  ASSERT_TRUE(mine.ok()) << mine.status();
+  EXPECT_EQ(mine->Build(MakeTask("T = 1\n")), "Solve\nT = 1\n");
+  EXPECT_THAT(Message(PromptFormat::FromName("evil").status()),
+              HasSubstr("the prompt \"evil\" is neither mini, train nor eval"));
+  EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
-using S = ResponseShape;
-INSTANTIATE_TEST_SUITE_P(
-    All, ShapeTest,
-    testing::Values(
-        ShapeCase{"empty", "", false, S::kEmpty, "", ""},
-        ShapeCase{"blank", " \n\t\n", false, S::kEmpty, "", ""},
-        ShapeCase{"blank_cut", " \n", true, S::kTruncated, "", ""},
-        ShapeCase{"open_tag_in_the_prompt", "p</think>\n```\nx\n```", false, S::kOk, "p", "x\n"},
-        ShapeCase{"empty_plan", "<think></think>```py\nx\n```", false, S::kOk, "", "x\n"},
-        ShapeCase{"end_of_text_after_fence", "<think>p</think>\n```python\nx\n```<|endoftext|>",
-                  false, S::kOk, "p", "x\n"},
-        ShapeCase{"complete_at_the_limit", "<think>p</think>\n```python\nx\n```", true, S::kOk, "p",
-                  "x\n"},
-        ShapeCase{"text_around", "<think>p</think>\nHere:\n```Python\nx\n```\nDone.", false, S::kOk,
-                  "p", "x\n"},
-        ShapeCase{"windows_lines", "<think>p</think>\r\n```python\r\nx\r\n```\r\n", false, S::kOk,
-                  "p", "x\r\n"},
-        ShapeCase{"fence_in_plan", "<think>try\n```python\nbad\n```\n</think>\n```python\nx\n```\n",
-                  false, S::kOk, "try\n```python\nbad\n```", "x\n"},
-        ShapeCase{"other_language", "<think>p</think>\n```bash\nls\n```\n```python\nx\n```\n",
-                  false, S::kOk, "p", "x\n"},
-        ShapeCase{"close_tag_inside_code", "<think>p</think>\n```python\n# </think>\n```\n", false,
-                  S::kOk, "p", "# </think>\n"},
-        ShapeCase{"indented_fence_is_code", "<think>p</think>\n```\nd = '''\n    ```\n'''\n```\n",
-                  false, S::kOk, "p", "d = '''\n    ```\n'''\n"},
-        ShapeCase{"longer_fence", "<think>p</think>\n````\n```\n````\n", false, S::kOk, "p",
-                  "```\n"},
-        ShapeCase{"no_close", "<think>p\n```python\nx\n```\n", false, S::kNoThinkClose,
-                  "p\n```python\nx\n```", ""},
-        ShapeCase{"no_tags", "```python\nx\n```\n", false, S::kNoThinkClose, "```python\nx\n```",
-                  ""},
-        ShapeCase{"cut_in_plan", "<think>p", true, S::kTruncated, "p", ""},
-        ShapeCase{"cut_before_code", "<think>p</think>\nSo", true, S::kTruncated, "p", ""},
-        ShapeCase{"cut_in_code", "<think>p</think>\n```python\nx = ", true, S::kTruncated, "p",
-                  "x = "},
-        ShapeCase{"unclosed", "<think>p</think>\n```python\nx = 1\n", false, S::kUnclosedCode, "p",
-                  "x = 1\n"},
-        ShapeCase{"no_code", "<think>p</think>\nI cannot.", false, S::kNoCode, "p", ""},
-        ShapeCase{"empty_code", "<think>p</think>\n```python\n \n```\n", false, S::kNoCode, "p",
-                  ""},
-        ShapeCase{"inline_ticks", "<think>p</think>\n```x = 1```\n", false, S::kNoCode, "p", ""},
-        ShapeCase{"two_blocks", "<think>p</think>\n```python\nx\n```\n```python\ny\n```\n", false,
-                  S::kTwoCodeBlocks, "p", "y\n"},
-        ShapeCase{"second_block_cut", "<think>p</think>\n```python\nx\n```\n```python\ny", true,
-                  S::kTruncated, "p", "y"},
-        ShapeCase{"repeated_close", "<think>p</think> q </think>\n```python\nx\n```\n", false,
-                  S::kRepeatedThink, "p", "x\n"},
-        ShapeCase{"garbage", "\xff\xfe</think>```\n\xc3(\n```", false, S::kOk, "\xff\xfe",
-                  "\xc3(\n"}),
-    [](const testing::TestParamInfo<ShapeCase>& info) { return std::string(info.param.name); });
-
-// Tokens: 1 = <think>, 2 = </think>, 9 = end of text; all others are ordinary text.
-TEST(SplitTokensTest, PlanEndsWithTheCloseToken) {
-  const std::vector<int32_t> tokens = {1, 5, 6, 2, 7, 8, 9};
-  const TokenSplit split = SplitTokens(tokens, {{2}});
-  EXPECT_TRUE(split.has_think_close);
-  EXPECT_EQ(split.plan_end, 4);
+// More tokens than any tokenizer of a language model makes: a word is a token for each five
+// letters, and any other character except a space is one.
+int UpperBoundOfTokens(absl::string_view text) {
+  int tokens = 0, letters = 0;
+  for (const char c : absl::StrCat(text, " ")) {
+    if (absl::ascii_isalpha(c)) {
+      ++letters;
+      continue;
+    }
+    tokens += (letters + 4) / 5 + (c == ' ' ? 0 : 1);
+    letters = 0;
+  }
+  return tokens;
 }
 
-TEST(SplitTokensTest, MalformedShapes) {
-  const TokenSplitIds ids = {{2}};
-  EXPECT_EQ(SplitTokens({}, ids).plan_end, 0);            // empty
-  EXPECT_EQ(SplitTokens({1, 5, 6, 9}, ids).plan_end, 4);  // no </think>: all plan
-  EXPECT_FALSE(SplitTokens({1, 5, 6, 9}, ids).has_think_close);
-  EXPECT_EQ(SplitTokens({1, 5, 6}, ids).plan_end, 3);  // truncated in the plan
-  EXPECT_EQ(SplitTokens({1, 5, 2}, ids).plan_end, 3);  // truncated after </think>
-  EXPECT_TRUE(SplitTokens({1, 5, 2}, ids).has_think_close);
-  EXPECT_EQ(SplitTokens({1, 2, 5, 2, 7}, ids).plan_end, 2);        // two </think>: the first counts
-  EXPECT_EQ(SplitTokens({2, 7, 7}, ids).plan_end, 1);              // empty plan
-  EXPECT_EQ(SplitTokens({1, 5, 2}, TokenSplitIds()).plan_end, 3);  // no ids: all plan
+TEST(OwnPromptsTest, TheTrainingPromptIsShortAndHasNoExample) {
+  const PromptFormat format = PromptFormat::FromName("train").value();
+  EXPECT_EQ(format.name(), "tasks/prompts/train.txt");
+  EXPECT_EQ(PromptFormat::FromName("full")->FixedText(), format.FixedText());
+  EXPECT_LE(UpperBoundOfTokens(format.FixedText()), 300);
+  const std::string prompt = format.Build(MakeTask("TASK = 1\n\n"));
+  EXPECT_THAT(prompt, HasSubstr("\n```python\nTASK = 1\n```\n"));
+  EXPECT_THAT(prompt, HasSubstr("ModelNew"));
+  EXPECT_THAT(prompt, Not(HasSubstr("def ")));  // no program but the task
+  EXPECT_THAT(prompt, EndsWith("\n"));
 }
 
-TEST(SplitTokensTest, CloseSpelledBySeveralTokens) {
-  const TokenSplitIds ids = {{4, 3, 5}};
-  EXPECT_EQ(SplitTokens({1, 4, 3, 8, 4, 3, 5, 7}, ids).plan_end, 7);
-  EXPECT_EQ(SplitTokens({1, 4, 4, 3, 5}, ids).plan_end, 5);
-  EXPECT_FALSE(SplitTokens({1, 4, 3}, ids).has_think_close);  // truncated in </think>
-}
-
-TEST(ClassifyPlanTest, Kinds) {
-  EXPECT_EQ(ClassifyPlan("fuse mul gelu in one kernel, block 256"), PlanKind::kFused);
-  EXPECT_EQ(ClassifyPlan("\ntwo kernels: mul then gelu, block 256"), PlanKind::kSplit);
-  EXPECT_EQ(ClassifyPlan("three kernels: mul then gelu then relu, block 256"), PlanKind::kSplit);
-  EXPECT_EQ(ClassifyPlan("one kernel for gelu, block 256"), PlanKind::kSingle);
-  EXPECT_EQ(ClassifyPlan(""), PlanKind::kOther);
-  EXPECT_EQ(ClassifyPlan("fused"), PlanKind::kOther);
+TEST(OwnPromptsTest, TheEvaluationPromptHasOneExample) {
+  const PromptFormat format = PromptFormat::FromName("eval").value();
+  EXPECT_EQ(format.name(), "tasks/prompts/eval_one_shot.txt");
+  const std::string prompt = format.Build(MakeTask("TASK = 1\n"));
+  EXPECT_THAT(prompt, HasSubstr("def add_kernel(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):"));
+  EXPECT_THAT(prompt, HasSubstr("you may leave others unchanged"));
+  EXPECT_EQ(prompt.find("@triton.jit"), prompt.rfind("@triton.jit"));
+  EXPECT_THAT(prompt, HasSubstr("\n```python\nTASK = 1\n```\n"));
 }
 
 }  // namespace

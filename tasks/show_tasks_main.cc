@@ -11,19 +11,21 @@
 #include "tasks/prompt_format.h"
 
 ABSL_FLAG(std::string, tasks, "", "Folder (or single file) of tasks; required.");
-ABSL_FLAG(std::string, prompt, "", "Also print each prompt in this style: mini or full.");
+ABSL_FLAG(std::string, prompt, "",
+          "Also print each task's prompt: mini (the mini policy), train or full (the instruction), "
+          "eval (with one worked example), or the path of a prompt file.");
 
 namespace {
 
-absl::Status Show(const std::string& folder, const std::string& style_name) {
-  tritonrl::PromptStyle style = tritonrl::PromptStyle::kMini;
-  if (!style_name.empty()) {
-    ASSIGN_OR_RETURN(style, tritonrl::ParsePromptStyle(style_name));
+absl::Status Show(const std::string& folder, const std::string& prompt_name) {
+  tritonrl::PromptFormat prompt;
+  if (!prompt_name.empty()) {
+    ASSIGN_OR_RETURN(prompt, tritonrl::PromptFormat::FromName(prompt_name));
   }
   ASSIGN_OR_RETURN(const tritonrl::TaskSet set, tritonrl::LoadTasks(folder));
   for (const tritonrl::Task& task : set.tasks) {
     std::printf("%s (level %d)\n", task.id.c_str(), task.level);
-    if (!style_name.empty()) std::printf("%s\n", tritonrl::BuildPrompt(task, style).c_str());
+    if (!prompt_name.empty()) std::printf("%s\n", prompt.Build(task).c_str());
   }
   for (const std::string& problem : set.problems) {
     std::printf("left out: %s\n", problem.c_str());
@@ -35,8 +37,8 @@ absl::Status Show(const std::string& folder, const std::string& style_name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<char*> rest =
-      tritonrl::StartProgram("show_tasks --tasks=FOLDER [--prompt=mini|full]", argc, argv);
+  const std::vector<char*> rest = tritonrl::StartProgram(
+      "show_tasks --tasks=FOLDER [--prompt=mini|train|eval|FILE]", argc, argv);
   if (rest.size() > 1 || absl::GetFlag(FLAGS_tasks).empty()) {
     std::fprintf(stderr, "show_tasks: pass --tasks=FOLDER and no other words; see --help\n");
     return 2;

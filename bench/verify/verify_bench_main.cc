@@ -20,7 +20,7 @@
 #include "exec/backend/backend_factory.h"
 #include "exec/device_backend.h"
 #include "tasks/dataset.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "verify/linter/linter.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/preflight/preflight.h"
@@ -46,8 +46,8 @@ std::vector<Pair> MakePairs(int count) {
   std::vector<Pair> pairs;
   for (uint64_t i = 0; static_cast<int>(pairs.size()) < count; ++i) {
     const CorpusExample example = MakeCorpusExample({.seed = 2024}, i);
-    pairs.push_back(
-        {example.reference, SplitResponseText(example.response).code, example.response});
+    pairs.push_back({example.reference, ReadResponse(example.response, ResponseStyle()).code,
+                     example.response});
   }
   return pairs;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "rollout/engine/engine_config.h"
+#include "tasks/response_style.h"
 #include "trainer/config/text_proto.h"
 
 namespace tritonrl {
@@ -127,6 +128,12 @@ void CheckTasks(const TasksConfig& tasks, Checks* checks) {
   }
   checks->That(tasks.level_mixture_size() == 0 || sum > 0,
                "tasks.level_mixture has no entry above 0, so no task could be drawn");
+  checks->Ok(
+      AddContext(CheckResponseStyleNames(tasks.response_style(), tasks.code_block()), "tasks"));
+  checks->That(tasks.prompt_style() == TasksConfig::FULL ||
+                   (tasks.prompt_file().empty() && tasks.eval_prompt_file().empty()),
+               "tasks.prompt_file and tasks.eval_prompt_file are for tasks.prompt_style FULL, "
+               "which is MINI");
 }
 
 void CheckVerifier(const VerifierConfig& v, Checks* checks) {

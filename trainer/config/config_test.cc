@@ -118,6 +118,10 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
       {"verifier.servers=runs/x/", "verifier.servers"},
       {"objective.optimizer_steps_per_epoch=9", "optimizer_steps_per_epoch"},
       {"tasks.level_mixture=0,0", "tasks.level_mixture"},
+      {"tasks.response_style=deep", "tasks: response_style \"deep\" is unknown; use \"auto\""},
+      {"tasks.code_block=second", "tasks: code_block \"second\" is unknown; use \"auto\""},
+      {"tasks.prompt_file=p.txt", "tasks.prompt_file"},
+      {"tasks.eval_prompt_file=p.txt", "tasks.eval_prompt_file"},
       {"checkpoint.keep=0", "checkpoint.keep"},
       {"steps=-1", "steps"},
       {"objective.alpha=nan", "objective.alpha"}};

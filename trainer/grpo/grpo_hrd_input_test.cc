@@ -17,6 +17,7 @@ TEST_F(GrpoHrdTest, BadConfigurationIsOneSentence) {
       {"optimizer.lerning_rate=1", "lerning_rate"},
       {"steps=many", "steps"},
       {"group_size=0", "group_size"},
+      {"tasks.response_style=odd", "response_style"},
   };
   for (const auto& [set, part] : cases) {
     result = Run(Command("x", {set}));
@@ -46,6 +47,7 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
       {{"policy.dir=" + Out("short")}, Out("short") + "/model.safetensors"},
       {{"policy.dir=" + Out("shape")}, "mlp."},
       {{"tasks.train=" + dir_ + "/notasks"}, dir_ + "/notasks"},
+      {{"tasks.prompt_style=FULL", "tasks.prompt_file=" + dir_ + "/none.txt"}, dir_ + "/none.txt"},
       {{"sampling.max_response_tokens=100000"}, "positions"},
       {{"rollout_ranks=1"},
        "rollout_ranks is 1, but the job has 1 rank and one at least must learn"},

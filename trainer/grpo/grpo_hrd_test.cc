@@ -13,6 +13,9 @@ TEST_F(GrpoHrdTest, WholeRunThenKillsAndASignalChangeNothing) {
   EXPECT_THAT(whole.err, HasSubstr("3/3"));
   EXPECT_THAT(whole.err, HasSubstr("speedup"));
   EXPECT_THAT(whole.err, HasSubstr("Held-out tasks after 0 steps"));
+  EXPECT_THAT(whole.err,
+              HasSubstr("Training prompts: mini, 0 tokens of fixed text; the longest of"));
+  EXPECT_THAT(whole.err, HasSubstr("Responses are read as thinking"));
   EXPECT_THAT(whole.out, HasSubstr("before      after    change"));
   EXPECT_THAT(whole.out, HasSubstr("(modelled)"));
   EXPECT_THAT(whole.out, HasSubstr("report.html"));

@@ -90,6 +90,8 @@ class GrpoRun {
   absl::Status Load();
   absl::Status LoadVerification();
   absl::Status LoadTasks();
+  // Makes the sample runner and the evaluator, for the style of the policy's responses.
+  absl::Status MakeRunner();
   // Prints a summary of policy, tasks and backend.
   void Introduce();
   absl::Status Resume();
@@ -117,6 +119,7 @@ class GrpoRun {
   Verification verification_;
   ModelState model_;
   std::optional<RunTasks> tasks_;
+  ResponseStyleChoice style_;
   std::unique_ptr<InfraErrorJournal> infra_errors_;
   std::unique_ptr<SampleRunner> runner_;
   std::unique_ptr<Evaluator> evaluator_;
@@ -133,9 +136,8 @@ absl::Status GrpoRun::Load() {
   run_.startup_timer().EndPhase("verification");
   ASSIGN_OR_RETURN(model_, LoadModelState(config_, &ranks_, &placement_, &run_));
   ASSIGN_OR_RETURN(infra_errors_, InfraErrorJournal::Open(paths_.InfraErrorJournal(ranks_.rank())));
-  runner_ = std::make_unique<SampleRunner>(model_.engine.get(), verification_.verifier.get(),
-                                           model_.policy->tokenizer.get(), infra_errors_.get());
   RETURN_IF_ERROR(LoadTasks());
+  RETURN_IF_ERROR(MakeRunner());
   run_.startup_timer().EndPhase("tasks");
   evaluations_ = std::make_unique<EvaluationScheduler>(
       config_, run_.dir(), &ranks_, &model_, evaluator_.get(), infra_errors_.get(),
@@ -164,9 +166,21 @@ absl::Status GrpoRun::LoadVerification() {
 absl::Status GrpoRun::LoadTasks() {
   ASSIGN_OR_RETURN(tasks_,
                    LoadRunTasks(config_, *model_.policy->tokenizer, verification_, &ranks_));
+  return absl::OkStatus();
+}
+
+absl::Status GrpoRun::MakeRunner() {
+  const Policy& policy = *model_.policy;
+  const auto prompts = tasks_->prompts.Draw(/*step=*/0, /*count=*/1);
+  ASSIGN_OR_RETURN(style_,
+                   ChoosePolicyStyle(config_.tasks().response_style(), config_.tasks().code_block(),
+                                     policy.folder, *prompts.front(), *policy.tokenizer));
+  runner_ =
+      std::make_unique<SampleRunner>(model_.engine.get(), verification_.verifier.get(),
+                                     policy.tokenizer.get(), style_.style, infra_errors_.get());
   EvaluatorOptions options;
   options.samples = config_.eval().samples();
-  options.sampling = MakeSamplingSettings(config_.sampling(), *model_.policy);
+  options.sampling = MakeSamplingSettings(config_.sampling(), policy);
   options.sampling.temperature = config_.eval().temperature();
   options.sampling.top_p = 1;
   options.sampling.top_k = 0;
@@ -190,6 +204,8 @@ void GrpoRun::Introduce() {
                          config_.verifier().device_model(), ")")
           : "candidates executed and timed on the GPU",
       run_.dir()));
+  for (const std::string& lengths : tasks_->prompt_lengths) run_.Say(lengths + ".");
+  run_.Say(style_.Sentence() + ".");
 }
 
 absl::StatusOr<bool> GrpoRun::AnyStop(const absl::Status& status) {

@@ -16,9 +16,9 @@
 
 namespace tritonrl {
 
-PreparedTask PrepareTask(Task task, PromptStyle style, const Tokenizer& tokenizer) {
+PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer) {
   PreparedTask prepared;
-  prepared.prompt = BuildPrompt(task, style);
+  prepared.prompt = format.Build(task);
   // The text of a task must not produce control tokens in the prompt.
   prepared.tokens = tokenizer.Encode(prepared.prompt, /*parse_special=*/false);
   prepared.task = std::move(task);
@@ -26,8 +26,8 @@ PreparedTask PrepareTask(Task task, PromptStyle style, const Tokenizer& tokenize
 }
 
 absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& folders,
-                                                PromptStyle style, const Tokenizer& tokenizer,
-                                                int max_prompt_tokens) {
+                                                const PromptFormat& format,
+                                                const Tokenizer& tokenizer, int max_prompt_tokens) {
   PreparedTasks result;
   std::set<std::string> ids;
   for (const std::string& folder : folders) {
@@ -36,7 +36,7 @@ absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& 
     for (std::string& problem : set.problems) result.problems.push_back(std::move(problem));
     for (Task& task : set.tasks) {
       const std::string id = task.id;
-      PreparedTask prepared = PrepareTask(std::move(task), style, tokenizer);
+      PreparedTask prepared = PrepareTask(std::move(task), format, tokenizer);
       if (static_cast<int>(prepared.tokens.size()) > max_prompt_tokens) {
         result.problems.push_back(absl::StrCat(id, ": its prompt has ", prepared.tokens.size(),
                                                " tokens, more than ",
@@ -57,6 +57,49 @@ absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& 
         result.problems.empty() ? "" : absl::StrCat("; first problem: ", result.problems[0])));
   }
   return result;
+}
+
+absl::StatusOr<PromptFormats> LoadPromptFormats(const TasksConfig& config) {
+  PromptFormats formats;
+  if (config.prompt_style() != TasksConfig::FULL) return formats;
+  const auto load = [](const std::string& file, const std::string& field,
+                       const std::string& built_in) -> absl::StatusOr<PromptFormat> {
+    if (file.empty()) return PromptFormat::FromName(built_in);
+    absl::StatusOr<std::string> path = FindInputPath(file);
+    if (!path.ok()) return AddContext(path.status(), field);
+    absl::StatusOr<PromptFormat> format = PromptFormat::Load(*path);
+    if (!format.ok()) return AddContext(format.status(), field);
+    return format;
+  };
+  ASSIGN_OR_RETURN(formats.train, load(config.prompt_file(), "tasks.prompt_file", "train"));
+  ASSIGN_OR_RETURN(formats.held_out,
+                   load(config.eval_prompt_file(), "tasks.eval_prompt_file", "eval"));
+  return formats;
+}
+
+std::string DescribePrompts(const PromptFormat& format, const std::vector<PreparedTask>& tasks,
+                            const Tokenizer& tokenizer) {
+  size_t longest = 0;
+  for (const PreparedTask& task : tasks) longest = std::max(longest, task.tokens.size());
+  const size_t fixed = tokenizer.Encode(format.FixedText(), /*parse_special=*/false).size();
+  std::string text = absl::StrCat(format.name(), ", ", fixed, " tokens of fixed text");
+  if (!tasks.empty()) {
+    absl::StrAppend(&text, "; the longest of ", tasks.size(), " prompts has ", longest, " tokens");
+  }
+  return text;
+}
+
+absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(const std::string& response_style,
+                                                      const std::string& code_block,
+                                                      const std::string& model_dir,
+                                                      const PreparedTask& prompt,
+                                                      const Tokenizer& tokenizer) {
+  // Enough for a tag that is spelled by bytes, and white space behind it.
+  constexpr size_t kTail = 16;
+  const std::vector<int32_t>& tokens = prompt.tokens;
+  const size_t tail = std::min(kTail, tokens.size());
+  return ChooseResponseStyle(response_style, code_block, model_dir,
+                             tokenizer.Decode({tokens.end() - tail, tokens.end()}));
 }
 
 namespace {
@@ -131,7 +174,7 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
       task.source = std::move(example.reference);
       task.level = example.level;
       drawn.push_back(std::make_shared<const PreparedTask>(
-          PrepareTask(std::move(task), options_.style, *tokenizer_)));
+          PrepareTask(std::move(task), options_.format, *tokenizer_)));
       continue;
     }
     const std::vector<int>& pool = pools_[DrawIndex(chances_, level)];
@@ -154,26 +197,34 @@ absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokeniz
   options.seed = config.seed();
   options.level_mixture.assign(tasks.level_mixture().begin(), tasks.level_mixture().end());
   options.generated_share = tasks.generated_share();
-  options.style =
-      tasks.prompt_style() == TasksConfig::FULL ? PromptStyle::kFull : PromptStyle::kMini;
-  const auto load = [&](const auto& folders) -> absl::StatusOr<PreparedTasks> {
+  ASSIGN_OR_RETURN(const PromptFormats formats, LoadPromptFormats(tasks));
+  options.format = formats.train;
+  const auto load = [&](const auto& folders,
+                        const PromptFormat& format) -> absl::StatusOr<PreparedTasks> {
     ASSIGN_OR_RETURN(PreparedTasks loaded,
-                     LoadPreparedTasks({folders.begin(), folders.end()}, options.style, tokenizer,
+                     LoadPreparedTasks({folders.begin(), folders.end()}, format, tokenizer,
                                        config.sampling().max_prompt_tokens()));
     if (tasks.preflight()) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, ranks, &loaded));
     return loaded;
   };
   PreparedTasks train, held_out;
   if (tasks.train_size() > 0 || tasks.generated_share() < 1) {
-    ASSIGN_OR_RETURN(train, load(tasks.train()));
+    ASSIGN_OR_RETURN(train, load(tasks.train(), formats.train));
   }
   if (tasks.held_out_size() > 0) {
-    ASSIGN_OR_RETURN(held_out, load(tasks.held_out()));
+    ASSIGN_OR_RETURN(held_out, load(tasks.held_out(), formats.held_out));
   }
   const int training_tasks = static_cast<int>(train.tasks.size());
+  std::vector<std::string> prompt_lengths = {
+      "Training prompts: " + DescribePrompts(formats.train, train.tasks, tokenizer)};
+  if (!held_out.tasks.empty()) {
+    prompt_lengths.push_back("Held-out prompts: " +
+                             DescribePrompts(formats.held_out, held_out.tasks, tokenizer));
+  }
   ASSIGN_OR_RETURN(PromptSampler prompts,
                    PromptSampler::Make(std::move(options), std::move(train.tasks), &tokenizer));
   RunTasks set{.prompts = std::move(prompts), .training_tasks = training_tasks};
+  set.prompt_lengths = std::move(prompt_lengths);
   const size_t max_tasks = config.eval().max_tasks();
   if (max_tasks > 0 && held_out.tasks.size() > max_tasks) held_out.tasks.resize(max_tasks);
   for (PreparedTask& task : held_out.tasks) {

@@ -12,6 +12,7 @@
 #include "parallel/process_group.h"
 #include "tasks/loader.h"
 #include "tasks/prompt_format.h"
+#include "tasks/response_style.h"
 #include "trainer/config/config.pb.h"
 
 // The tasks of a run with their prompts, and the draw of a training step's tasks.
@@ -32,15 +33,35 @@ struct PreparedTasks {
 };
 
 // Builds the prompt of one task. Does not check the prompt's length.
-PreparedTask PrepareTask(Task task, PromptStyle style, const Tokenizer& tokenizer);
+PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer);
 
 // Loads all task files below `folders` (relative paths as in FindInputPath) and builds their
 // prompts. An invalid file, and a task whose prompt has more than `max_prompt_tokens` tokens, is
 // left out and named in `problems`. Errors: a folder that does not exist; no task is left; the same
 // task id in two folders.
 absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& folders,
-                                                PromptStyle style, const Tokenizer& tokenizer,
-                                                int max_prompt_tokens);
+                                                const PromptFormat& format,
+                                                const Tokenizer& tokenizer, int max_prompt_tokens);
+
+// The formats of a configuration's prompts.
+struct PromptFormats {
+  PromptFormat train, held_out;
+};
+// Reads the prompt files. Errors name the field, the file and the line.
+absl::StatusOr<PromptFormats> LoadPromptFormats(const TasksConfig& config);
+
+// The lengths of prompts, for the start of a run: "tasks/prompts/train.txt, 160 tokens of fixed
+// text; the longest of 64 prompts has 412 tokens". The fixed text is without a chat template.
+std::string DescribePrompts(const PromptFormat& format, const std::vector<PreparedTask>& tasks,
+                            const Tokenizer& tokenizer);
+
+// The style in which the policy's responses are read (tasks/response_style.h). `prompt` is one of
+// its prompts.
+absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(const std::string& response_style,
+                                                      const std::string& code_block,
+                                                      const std::string& model_dir,
+                                                      const PreparedTask& prompt,
+                                                      const Tokenizer& tokenizer);
 
 struct PromptSamplerOptions {
   uint64_t seed = 0;
@@ -48,7 +69,7 @@ struct PromptSamplerOptions {
   std::vector<double> level_mixture;
   // Share of prompts, in [0, 1], for tasks that the generator composes.
   double generated_share = 0;
-  PromptStyle style = PromptStyle::kMini;
+  PromptFormat format;
 };
 
 // Draws the tasks of each training step. The draw depends only on the options and the step.
@@ -81,7 +102,8 @@ struct RunTasks {
   PromptSampler prompts;  // draws from the training tasks
   int training_tasks = 0;
   std::vector<std::shared_ptr<const PreparedTask>> held_out;
-  std::vector<std::string> problems;  // as in PreparedTasks
+  std::vector<std::string> problems;        // as in PreparedTasks
+  std::vector<std::string> prompt_lengths;  // DescribePrompts, with the tasks' kind in front
 };
 
 // Loads the tasks of a configuration. Called by all ranks together, as the preflight removes the

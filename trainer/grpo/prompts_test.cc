@@ -46,6 +46,8 @@ class PromptSamplerTest : public ::testing::Test {
     return PromptSampler::Make(options, std::move(tasks), tokenizer_.get()).value();
   }
 
+  static PromptFormat FullFormat() { return PromptFormat::FromName("full").value(); }
+
   std::string dir_;
   std::unique_ptr<Tokenizer> tokenizer_;
 };
@@ -109,6 +111,51 @@ TEST_F(PromptSamplerTest, FreshTasksAreComposedTheSameWayAgain) {
   EXPECT_NE(first[0]->task.source, first[1]->task.source);
 }
 
+TEST_F(PromptSamplerTest, ConfiguredPromptFiles) {
+  TasksConfig config;
+  EXPECT_EQ(LoadPromptFormats(config)->train.name(), "mini");
+  config.set_prompt_style(TasksConfig::FULL);
+  auto formats = LoadPromptFormats(config);
+  ASSERT_TRUE(formats.ok()) << formats.status();
+  EXPECT_EQ(formats->train.name(), "tasks/prompts/train.txt");
+  EXPECT_EQ(formats->held_out.name(), "tasks/prompts/eval_one_shot.txt");
+
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/mine.txt", "Solve {name}:\n{task}\n").ok());
+  config.set_eval_prompt_file(dir_ + "/mine.txt");
+  formats = LoadPromptFormats(config);
+  ASSERT_TRUE(formats.ok()) << formats.status();
+  Task task;
+  task.id = "a";
+  task.source = "T = 1\n";
+  const PreparedTask prepared = PrepareTask(task, formats->held_out, *tokenizer_);
+  EXPECT_EQ(prepared.prompt, "Solve a:\nT = 1\n");
+  // A token for each byte.
+  EXPECT_EQ(DescribePrompts(formats->held_out, {prepared}, *tokenizer_),
+            dir_ + "/mine.txt, 9 tokens of fixed text; the longest of 1 prompts has 15 tokens");
+
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/bad.txt", "{task}\n{hint}").ok());
+  config.set_prompt_file(dir_ + "/bad.txt");
+  EXPECT_THAT(Message(LoadPromptFormats(config).status()),
+              HasSubstr("tasks.prompt_file: " + dir_ + "/bad.txt, line 2: the placeholder {hint}"));
+  config.set_prompt_file("no/such.txt");
+  EXPECT_THAT(Message(LoadPromptFormats(config).status()),
+              HasSubstr("tasks.prompt_file: 'no/such.txt' was found neither"));
+}
+
+TEST_F(PromptSamplerTest, TheStyleFollowsFolderAndPrompt) {
+  PreparedTask prompt;
+  prompt.tokens = tokenizer_->Encode("a task");
+  const auto choose = [&](const std::string& style) {
+    return ChoosePolicyStyle(style, "auto", dir_, prompt, *tokenizer_).value().style.plan;
+  };
+  EXPECT_EQ(choose("auto"), ResponseStyle::Plan::kThinking);  // its tokenizer has </think>
+  EXPECT_EQ(choose("plain"), ResponseStyle::Plan::kPlain);
+  prompt.tokens = tokenizer_->Encode("a long task with no thoughts: <think>\n\n</think>\n\n");
+  EXPECT_EQ(choose("auto"), ResponseStyle::Plan::kPlain);
+  prompt.tokens.clear();
+  EXPECT_EQ(choose("auto"), ResponseStyle::Plan::kThinking);
+}
+
 TEST_F(PromptSamplerTest, LoadingNamesWhatIsLeftOut) {
   const std::string good =
       "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + "
@@ -117,22 +164,20 @@ TEST_F(PromptSamplerTest, LoadingNamesWhatIsLeftOut) {
   ASSERT_TRUE(CreateDirectories(dir_ + "/t/level1").ok());
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/t/level1/1_a.py", good).ok());
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/t/level1/2_b.py", "def broken(:\n").ok());
-  auto loaded = LoadPreparedTasks({dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 100000);
+  auto loaded = LoadPreparedTasks({dir_ + "/t"}, FullFormat(), *tokenizer_, 100000);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   ASSERT_EQ(loaded->tasks.size(), 1);
   EXPECT_EQ(loaded->tasks[0].task.level, 1);
   ASSERT_EQ(loaded->problems.size(), 1);
   EXPECT_THAT(loaded->problems[0], HasSubstr("2_b.py"));
+  EXPECT_THAT(Message(LoadPreparedTasks({dir_ + "/t"}, FullFormat(), *tokenizer_, 3).status()),
+              HasSubstr("no task is left"));
   EXPECT_THAT(
-      Message(LoadPreparedTasks({dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 3).status()),
-      HasSubstr("no task is left"));
-  EXPECT_THAT(
-      Message(LoadPreparedTasks({dir_ + "/t", dir_ + "/t"}, PromptStyle::kFull, *tokenizer_, 100000)
+      Message(LoadPreparedTasks({dir_ + "/t", dir_ + "/t"}, FullFormat(), *tokenizer_, 100000)
                   .status()),
       HasSubstr("in two of the folders"));
-  EXPECT_THAT(
-      Message(LoadPreparedTasks({dir_ + "/none"}, PromptStyle::kFull, *tokenizer_, 9).status()),
-      HasSubstr(dir_ + "/none"));
+  EXPECT_THAT(Message(LoadPreparedTasks({dir_ + "/none"}, FullFormat(), *tokenizer_, 9).status()),
+              HasSubstr(dir_ + "/none"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "tasks/response_style.h"
 #include "trainer/objective/advantage.h"
 #include "verify/verdict/metrics.h"
 #include "verify/verdict/verdict.h"
@@ -98,6 +99,7 @@ std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* r
       record.task_id = group.task->task.id;
       if (i == 0) record.prompt = group.task->prompt;
       record.response = verified.text;
+      record.style = batch.style;
       record.tokens = static_cast<int>(verified.sample.tokens.size());
       record.plan_tokens = verified.plan_end;
       record.finish_reason = FinishReasonName(verified.sample.finish_reason);
@@ -124,6 +126,8 @@ std::string RecordToJson(const SampleRecord& record) {
   json["task"] = record.task_id;
   if (!record.prompt.empty()) json["prompt"] = record.prompt;
   json["response"] = record.response;
+  json["response_style"] = std::string(PlanStyleName(record.style.plan));
+  json["code_block"] = std::string(CodeBlockName(record.style.code_block));
   json["tokens"] = record.tokens;
   json["plan_tokens"] = record.plan_tokens;
   json["finish_reason"] = record.finish_reason;
@@ -149,6 +153,10 @@ absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line) {
   record.task_id = json.value("task", "");
   record.prompt = json.value("prompt", "");
   record.response = json.value("response", "");
+  if (json.contains("response_style") || json.contains("code_block")) {
+    ASSIGN_OR_RETURN(record.style, ResponseStyleFromNames(json.value("response_style", ""),
+                                                          json.value("code_block", "")));
+  }
   record.tokens = json.value("tokens", 0);
   record.plan_tokens = json.value("plan_tokens", 0);
   record.finish_reason = json.value("finish_reason", "");

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "rollout/engine/engine.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/grpo/prompts.h"
 #include "trainer/objective/advantage.h"
@@ -49,6 +49,7 @@ struct SampleBatch {
   bool reproducible = true;
 
   // Updated by SampleRunner.
+  ResponseStyle style;  // how the responses are read
   int num_samples = 0;
   int generated = 0;
   int verified = 0;
@@ -70,15 +71,17 @@ RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective)
 std::string FirstInfraError(const SampleBatch& batch);
 
 // A sample in the form stored in samples/*.jsonl and sent to rank 0. JSON fields: slot, sample,
-// task, prompt (first sample of a group only), response, tokens, plan_tokens, finish_reason,
-// plan_kind, reward_plan, reward_code, advantage_plan, advantage_code (training steps only),
-// verdict (see verify/verdict/verdict.proto).
+// task, prompt (first sample of a group only), response, response_style and code_block
+// (tasks/response_style.h), tokens, plan_tokens, finish_reason, plan_kind, reward_plan,
+// reward_code, advantage_plan, advantage_code (training steps only), verdict (see
+// verify/verdict/verdict.proto).
 struct SampleRecord {
   int slot = 0;
   int index = 0;
   std::string task_id;
   std::string prompt;
   std::string response;
+  ResponseStyle style;
   int tokens = 0;
   int plan_tokens = 0;
   std::string finish_reason;

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "trainer/grpo/plan_tokens.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -55,13 +56,6 @@ namespace {
 
 constexpr absl::Duration kTurn = absl::Milliseconds(20);
 
-// The token ids of "</think>": one special token if the tokenizer has it.
-TokenSplitIds MakeSplitIds(const Tokenizer& tokenizer) {
-  TokenSplitIds ids;
-  ids.think_close = tokenizer.Encode("</think>");
-  return ids;
-}
-
 }  // namespace
 
 struct SampleRunner::Mailbox {
@@ -76,12 +70,12 @@ struct SampleRunner::Mailbox {
 };
 
 SampleRunner::SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
-                           InfraErrorJournal* infra_errors)
+                           const ResponseStyle& style, InfraErrorJournal* infra_errors)
     : engine_(engine),
       verifier_(verifier),
       tokenizer_(tokenizer),
+      style_(style),
       infra_errors_(infra_errors),
-      split_ids_(MakeSplitIds(*tokenizer)),
       mailbox_(std::make_shared<Mailbox>()) {}
 
 SampleRunner::~SampleRunner() { Abandon(); }
@@ -93,6 +87,7 @@ std::string SampleRunner::SampleName(const SampleBatch& batch, const SampleGroup
 
 absl::Status SampleRunner::Start(std::shared_ptr<SampleBatch> batch, int samples_per_group) {
   batch->started = absl::Now();
+  batch->style = style_;
   for (size_t g = 0; g < batch->groups.size(); ++g) {
     SampleGroup& group = batch->groups[g];
     group.samples.assign(samples_per_group, VerifiedSample());
@@ -138,8 +133,8 @@ absl::Status SampleRunner::TakeSample(absl::Time deadline) {
   VerifiedSample& verified = batch->groups[g].samples[next->index];
   verified.sample = *std::move(next);
   verified.text = tokenizer_->Decode(verified.sample.tokens);
-  verified.plan_end = SplitTokens(verified.sample.tokens, split_ids_).plan_end;
-  verified.plan_kind = ClassifyPlan(SplitResponseText(verified.text).plan);
+  verified.plan_end = PlanTokens(*tokenizer_, verified.sample.tokens, style_);
+  verified.plan_kind = ClassifyPlan(ReadResponse(verified.text, style_).plan);
   verified.generated = true;
   batch->generated_tokens += static_cast<int64_t>(verified.sample.tokens.size());
   if (++batch->generated == batch->num_samples) batch->all_generated = absl::Now();
@@ -158,6 +153,7 @@ void SampleRunner::Verify(const std::shared_ptr<SampleBatch>& batch, int group, 
   VerifyRequest request;
   request.task = owner.task->task;
   request.response = verified.text;
+  request.style = style_;
   request.truncated = verified.sample.finish_reason == FinishReason::kLength;
   request.key = SampleName(*batch, owner, index);
   const Verdict* known = batch->reproducible ? infra_errors_->Find(request.key) : nullptr;

@@ -16,6 +16,7 @@
 #include "base/jsonl.h"
 #include "model/tokenizer/tokenizer.h"
 #include "rollout/engine/engine.h"
+#include "tasks/response.h"
 #include "trainer/grpo/sample_batch.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
@@ -52,9 +53,10 @@ class InfraErrorJournal {
 // Not thread-safe. Several batches may be in flight.
 class SampleRunner {
  public:
-  // All pointers must outlive the runner. `engine` may be null if no batch has groups.
+  // All pointers must outlive the runner. `engine` may be null if no batch has groups. `style` is
+  // how the responses are split into plan and code tokens, and how they are verified.
   SampleRunner(Engine* engine, Verifier* verifier, const Tokenizer* tokenizer,
-               InfraErrorJournal* infra_errors);
+               const ResponseStyle& style, InfraErrorJournal* infra_errors);
   ~SampleRunner();
 
   // Allocates `samples_per_group` samples in each group of the batch and submits the prompts.
@@ -84,8 +86,8 @@ class SampleRunner {
   Engine* engine_;
   Verifier* verifier_;
   const Tokenizer* tokenizer_;
+  ResponseStyle style_;
   InfraErrorJournal* infra_errors_;
-  TokenSplitIds split_ids_;
   std::shared_ptr<Mailbox> mailbox_;
   uint64_t next_request_ = 1;
   // Requests that the engine has not accepted yet, and all unfinished ones: request -> (batch,

@@ -122,7 +122,7 @@ class SampleRunnerTest : public ::testing::Test {
   }
   void MakeRunner() {
     runner_ = std::make_unique<SampleRunner>(engine_.get(), verifier_.get(), tokenizer_.get(),
-                                             infra_errors_.get());
+                                             style_, infra_errors_.get());
   }
   std::shared_ptr<SampleBatch> Batch(int groups) const {
     auto batch = std::make_shared<SampleBatch>();
@@ -145,6 +145,7 @@ class SampleRunnerTest : public ::testing::Test {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::shared_ptr<const PreparedTask> task_;
   std::vector<std::string> marks_ = {"GOOD", "SLOW", "WRONG", "LOST"};
+  ResponseStyle style_;
   MarkedBackend backend_;
   std::unique_ptr<Verifier> verifier_;
   std::unique_ptr<FakeEngine> engine_;
@@ -181,6 +182,34 @@ TEST_F(SampleRunnerTest, VerifiesEverySampleAndLeavesOutInfraErrors) {
   // The plan ends with </think> (token 257).
   EXPECT_EQ(group[0].response[group[0].plan_end - 1], 257);
   EXPECT_THAT(FirstInfraError(*batch), HasSubstr("level1/1_square"));
+}
+
+// One style for the split of the tokens, the verdict and the record.
+TEST_F(SampleRunnerTest, APlainPolicyNeedsNoPlan) {
+  runner_.reset();
+  engine_ = std::make_unique<FakeEngine>([this](const GenerateRequest&, int) {
+    return tokenizer_->Encode(absl::StrCat("Here it is.\n```python\n", Program("GOOD"),
+                                           "```\nUse it so:\n```python\nModelNew()\n```\n"));
+  });
+  MakeRunner();
+  auto thinking = Batch(1);
+  ASSERT_TRUE(runner_->Start(thinking, 1).ok());
+  ASSERT_TRUE(Wait(thinking, Stage::kVerified).ok());
+  const VerifiedSample& malformed = thinking->groups[0].samples[0];
+  EXPECT_EQ(malformed.verdict.outcome().reason(), Outcome::NO_CODE);
+  EXPECT_EQ(malformed.plan_end, malformed.sample.tokens.size());
+
+  style_ = {.plan = ResponseStyle::Plan::kPlain, .code_block = ResponseStyle::CodeBlock::kFirst};
+  MakeRunner();
+  auto plain = Batch(1);
+  ASSERT_TRUE(runner_->Start(plain, 1).ok());
+  ASSERT_TRUE(Wait(plain, Stage::kVerified).ok());
+  const VerifiedSample& good = plain->groups[0].samples[0];
+  EXPECT_TRUE(IsCorrect(good.verdict)) << good.verdict.DebugString();
+  EXPECT_EQ(good.plan_end, std::string("Here it is.\n").size());  // a token for each byte
+  const std::string text = RecordsToText(MakeRecords(*plain, nullptr));
+  EXPECT_THAT(text, HasSubstr("\"response_style\":\"plain\",\"code_block\":\"first\""));
+  EXPECT_EQ(MergeRecords({text}).value()[0].style, style_);
 }
 
 TEST_F(SampleRunnerTest, DrawsAreKeyedBySlotAndStep) {

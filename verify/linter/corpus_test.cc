@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tasks/dataset.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "verify/linter/linter.h"
 
 namespace tritonrl {
@@ -24,7 +24,7 @@ TEST(CorpusLintTest, ShortcutsAreRefusedAndEverythingElseIsLeftToTheLaterLayers)
       may_be_trivial = may_be_trivial || mistake == "struct:dropped_operator";
       broken = broken || mistake == "struct:missing_parenthesis";
     }
-    const LintResult result = Lint(SplitResponseText(example.response).code);
+    const LintResult result = Lint(ReadResponse(example.response, ResponseStyle()).code);
     std::string findings;
     for (const LintFinding& f : result.findings)
       absl::StrAppend(&findings, f.line, ": ", f.text, "\n");

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "verify/linter/linter.h"
 #include "verify/linter/testdata_reader.h"
 
@@ -132,6 +132,15 @@ absl::Status CheckLint(const std::string& program, const LintResult& result) {
   if (result.ok() && result.launched_kernels.empty())
     return absl::InternalError("accepted without a launched kernel");
   return absl::OkStatus();
+}
+
+// The style in which response `i` is read. Joined code blocks are left out: they are no part of the
+// text, as CheckSplit expects.
+ResponseStyle StyleOf(uint64_t i) {
+  using CodeBlock = ResponseStyle::CodeBlock;
+  constexpr CodeBlock kBlocks[] = {CodeBlock::kOnly, CodeBlock::kFirst, CodeBlock::kLast};
+  return {.plan = i % 4 < 2 ? ResponseStyle::Plan::kThinking : ResponseStyle::Plan::kPlain,
+          .code_block = kBlocks[i % 3]};
 }
 
 absl::Status CheckSplit(const std::string& text, const SplitResponse& split) {
@@ -267,7 +276,7 @@ absl::StatusOr<FuzzReport> Fuzz(const Mutator& mutator, uint64_t first, uint64_t
     const std::string program = mutator.Program(i), response = mutator.Response(i);
     const absl::Duration start = ThreadCpu();
     const LintResult result = Lint(program);
-    const SplitResponse split = SplitResponseText(response, i % 2 == 0);
+    const SplitResponse split = ReadResponse(response, StyleOf(i), i % 2 == 0);
     const absl::Duration taken = ThreadCpu() - start;
     for (const absl::Status& status : {CheckLint(program, result), CheckSplit(response, split)}) {
       if (!status.ok())

@@ -168,7 +168,7 @@ void FailMalformedResponse(const SplitResponse& split, Verdict* verdict) {
   syntax->set_reason(Outcome::NO_CODE);
   const std::string shape(ResponseShapeName(split.shape));
   AddEvidence(syntax, shape,
-              absl::StrCat("the response is not a plan followed by one code block (", shape, ")"));
+              absl::StrCat("the response ", DescribeShape(split.shape), " (", shape, ")"));
 }
 
 bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_source_bytes,

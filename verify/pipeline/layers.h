@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "exec/messages.pb.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "verify/judge/judge.h"
 #include "verify/verdict/verdict.pb.h"
 

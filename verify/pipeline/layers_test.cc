@@ -190,15 +190,17 @@ TEST(LayersTest, SourceLayers) {
 
 TEST(LayersTest, MalformedResponsesFailSyntaxWithTheirShape) {
   for (const std::string text : {"", "no close", "<think>a</think> no code"}) {
-    const SplitResponse split = SplitResponseText(text);
+    const SplitResponse split = ReadResponse(text, ResponseStyle());
     ASSERT_FALSE(split.valid());
     Verdict v;
     FailMalformedResponse(split, &v);
     Summarize(&v);
     EXPECT_EQ(v.outcome().reason(), Outcome::NO_CODE);
-    EXPECT_NE(v.outcome().message().find(std::string(ResponseShapeName(split.shape))),
-              std::string::npos)
-        << v.outcome().message();
+    for (const absl::string_view part :
+         {DescribeShape(split.shape), ResponseShapeName(split.shape)}) {
+      EXPECT_NE(v.outcome().message().find(std::string(part)), std::string::npos)
+          << v.outcome().message();
+    }
   }
 }
 

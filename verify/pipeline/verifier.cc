@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "exec/device_backend.h"
-#include "tasks/prompt_format.h"
+#include "tasks/response.h"
 #include "verify/judge/judge.h"
 #include "verify/pipeline/layers.h"
 #include "verify/verdict/verdict.h"
@@ -82,7 +82,7 @@ class Verifier::Impl {
   void Submit(VerifyRequest request, std::function<void(Verdict)> done) {
     std::optional<SplitResponse> split;
     if (!request.response.empty()) {
-      split = SplitResponseText(request.response, request.truncated);
+      split = ReadResponse(request.response, request.style, request.truncated);
       request.code = split->code;
     }
     std::string hash = Hash(request, split);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "exec/messages.pb.h"
 #include "tasks/loader.h"
+#include "tasks/response.h"
 #include "verify/verdict/verdict.pb.h"
 
 namespace tritonrl {
@@ -24,6 +25,7 @@ struct VerifyRequest {
   std::string code;        // The candidate program. Used if `response` is empty.
   std::string response;    // A whole response (plan and fenced code), which the verifier splits; a
                            // malformed response fails syntax.
+  ResponseStyle style;     // How the response is read.
   bool truncated = false;  // The response was cut off at the length limit.
   std::string key;         // Copied to Verdict.key, otherwise unused.
 };

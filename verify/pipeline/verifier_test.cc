@@ -323,6 +323,17 @@ TEST(VerifierTest, ResponsesAreSplitAndMalformedOnesFailSyntax) {
   EXPECT_EQ(backend.calls(), 1);
 }
 
+TEST(VerifierTest, AResponseIsReadInTheStyleOfItsRequest) {
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1.5); });
+  Verifier verifier({}, &backend, nullptr);
+  VerifyRequest request = Request("");
+  request.response = absl::StrCat("```python\n", HonestProgram(), "```\n```python\nx = 1\n```\n");
+  EXPECT_EQ(verifier.Submit(request).get().outcome().reason(), Outcome::NO_CODE);
+  request.style = {.plan = ResponseStyle::Plan::kPlain,
+                   .code_block = ResponseStyle::CodeBlock::kFirst};
+  EXPECT_TRUE(IsCorrect(verifier.Submit(request).get()));
+}
+
 TEST(VerifierTest, ClosedItFinishesWhatRunsAndBeginsNothing) {
   absl::Notification begun, go_on;
   ScriptedBackend backend([&](const ExecRequest&, absl::Time) {
