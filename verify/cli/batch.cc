@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "exec/device_backend.h"
 #include "nlohmann/json.hpp"
+#include "tasks/response_style.h"
 #include "verify/cli/case_reader.h"
 #include "verify/pipeline/progress_recorder.h"
 #include "verify/verdict/verdict.h"
@@ -87,8 +88,13 @@ std::string FailedLayerLabel(const BatchLine& line) {
 }
 
 std::string InputHash(const Case& c, const std::string& settings) {
+  const std::string candidate =
+      c.response.has_value()
+          ? absl::StrCat("response ", PlanStyleName(c.style.plan), " ",
+                         CodeBlockName(c.style.code_block), " ", c.truncated, "\n", *c.response)
+          : c.candidate_source;
   return Sha256Hex(absl::StrCat(settings, "\n", c.reference_source.size(), "\n", c.reference_source,
-                                c.candidate_source))
+                                candidate))
       .substr(0, 32);
 }
 
@@ -265,6 +271,9 @@ class Batch {
     VerifyRequest request;
     request.task = {.id = c.task, .source = std::move(c.reference_source)};
     request.code = std::move(c.candidate_source);
+    if (c.response.has_value()) request.response = *std::move(c.response);
+    request.style = c.style;
+    request.truncated = c.truncated;
     request.key = c.id;
     verifier_->Submit(std::move(request), [window = window_, slot](Verdict verdict) {
       absl::MutexLock lock(&window->mutex);
@@ -323,7 +332,7 @@ class Batch {
 }  // namespace
 
 absl::StatusOr<BatchSummary> RunBatch(const BatchOptions& options, Verifier* verifier) {
-  ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(options.in));
+  ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(options.in, options.cases));
   ASSIGN_OR_RETURN(std::unique_ptr<BatchFile> file, BatchFile::Open(options.out));
   return Batch(options, verifier, std::move(reader), std::move(file)).Run();
 }

@@ -43,7 +43,8 @@ std::string OutcomeLabel(const BatchLine& line);
 // The name of the layer that failed, or "".
 std::string FailedLayerLabel(const BatchLine& line);
 
-// Hash of everything that a verdict depends on: both sources and Verifier::settings().
+// Hash of everything that a verdict depends on: both sources, or reference and response with its
+// style, and Verifier::settings().
 std::string InputHash(const Case& c, const std::string& settings);
 
 // The key that links a case to its line of the output: the id, or, for an input error in a JSONL
@@ -90,8 +91,9 @@ class BatchFile {
 };
 
 struct BatchOptions {
-  std::string in;   // JSONL file or folder (CaseReader)
-  std::string out;  // JSONL file (BatchFile); cases that have a line in it are not checked again
+  std::string in;     // JSONL file or folder (CaseReader)
+  CaseOptions cases;  // how `in` is read
+  std::string out;    // JSONL file (BatchFile); cases that have a line in it are not checked again
   // Maximum number of cases in memory: cases being checked, and finished cases that wait for an
   // earlier, slower one.
   int max_in_flight = 64;

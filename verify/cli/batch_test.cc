@@ -265,6 +265,21 @@ TEST_F(BatchTest, OtherSourcesOrSettingsUnderTheSameIdAreRefused) {
   EXPECT_EQ(backend.calls(), 0);
 }
 
+TEST_F(BatchTest, ResponsesAreReadInTheirStyle) {
+  const std::string response =
+      absl::StrCat("```python\n", HonestProgram(), "```\nNote:\n```python\nx = 1\n```\n");
+  WriteInput(Json({{"id", "r"}, {"reference_source", "the task"}, {"response", response}}).dump() +
+             "\n");
+  EXPECT_EQ(RunGood().totals.failed, 1);
+  EXPECT_EQ(Lines()[0]["verdict"]["outcome"]["reason"], "NO_CODE");
+  options_.cases.response_style = "plain";
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return GoodResult(1); });
+  EXPECT_TRUE(absl::IsFailedPrecondition(Run(&backend).status())) << "verified in another style";
+  options_.out = folder_ + "/plain.jsonl";
+  EXPECT_EQ(RunGood().totals.correct, 1);
+  EXPECT_EQ(RunGood().already_done, 1);
+}
+
 TEST_F(BatchTest, WhatIsNoOutputOfOursIsLeftAlone) {
   WriteInput(Honest(1));
   const std::string theirs = "{\"input_error\":\"broken\",\"id\":\"x\"}\nmy notes\n";

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,8 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
+#include "tasks/loader.h"
+#include "tasks/response_style.h"
 
 namespace tritonrl {
 
@@ -30,6 +34,15 @@ constexpr double kMaxExactDouble = 9007199254740992.0;  // 2^53
 bool TakeId(const Json& json, Case* c) {
   const auto id = json.find("id");
   if (id == json.end()) {
+    // A sample of a run has an id by its place.
+    const auto slot = json.find("slot"), sample = json.find("sample"), task = json.find("task");
+    if (slot != json.end() && sample != json.end() && task != json.end() &&
+        slot->is_number_integer() && sample->is_number_integer() && task->is_string()) {
+      c->id = absl::StrCat(task->get<std::string>(), "/", slot->get<int64_t>(), "/",
+                           sample->get<int64_t>());
+      c->id_json = Json(c->id).dump();
+      return true;
+    }
     c->error = "'id' is missing";
     return false;
   }
@@ -61,10 +74,81 @@ bool TakeSource(const Json& json, const char* name, std::string* source, std::st
   return false;
 }
 
+// Sets the reference: `reference_source`, or the task of that name.
+bool TakeReference(const Json& json, const CaseOptions& options, Case* c) {
+  const auto task = json.find("task");
+  const bool named = task != json.end() && task->is_string();
+  c->task = named ? task->get<std::string>() : c->id;
+  const bool has_source = json.contains("reference_source");
+  if (!has_source && options.references == nullptr && json.contains("response")) {
+    c->error = "'reference_source' is missing; for samples of a run, give their folder to --tasks";
+    return false;
+  }
+  if (has_source || options.references == nullptr || !named) {
+    return TakeSource(json, "reference_source", &c->reference_source, &c->error);
+  }
+  const auto found = options.references->find(c->task);
+  if (found == options.references->end()) {
+    c->error = absl::StrCat("'task' is ", task->dump(), ", which is not among the tasks given");
+    return false;
+  }
+  c->reference_source = found->second;
+  return true;
+}
+
+// The style in which the line's response is read.
+absl::StatusOr<ResponseStyle> StyleOf(const Json& json, const CaseOptions& options) {
+  ResponseStyle style;
+  if (json.contains("response_style") || json.contains("code_block")) {
+    const auto name = [&json](const char* member, absl::string_view missing) {
+      const auto found = json.find(member);
+      if (found == json.end()) return std::string(missing);
+      return found->is_string() ? found->get<std::string>() : found->dump();
+    };
+    ASSIGN_OR_RETURN(style,
+                     ResponseStyleFromNames(name("response_style", PlanStyleName(style.plan)),
+                                            name("code_block", CodeBlockName(style.code_block))));
+  }
+  return OverrideResponseStyle(options.response_style, options.code_block, style);
+}
+
+bool IsTruncated(const Json& json) {
+  const auto truncated = json.find("truncated"), reason = json.find("finish_reason");
+  if (truncated != json.end()) return truncated->is_boolean() && truncated->get<bool>();
+  return reason != json.end() && *reason == "length";
+}
+
+// Sets the candidate: `candidate_source`, or the program in `response`.
+bool TakeCandidate(const Json& json, const CaseOptions& options, Case* c) {
+  const auto response = json.find("response");
+  if (json.contains("candidate_source") || response == json.end()) {
+    return TakeSource(json, "candidate_source", &c->candidate_source, &c->error);
+  }
+  if (!response->is_string()) {
+    c->error = "'response' is not a string";
+    return false;
+  }
+  const absl::StatusOr<ResponseStyle> style = StyleOf(json, options);
+  if (!style.ok()) {
+    c->error = Message(style.status());
+    return false;
+  }
+  c->style = *style;
+  c->truncated = IsTruncated(json);
+  c->response = response->get<std::string>();
+  const SplitResponse split = ReadResponse(*c->response, c->style, c->truncated);
+  if (split.valid()) c->candidate_source = split.code;
+  return true;
+}
+
 class JsonlReader : public CaseReader {
  public:
-  JsonlReader(std::string path, std::unique_ptr<LineReader> lines, int64_t total)
-      : path_(std::move(path)), lines_(std::move(lines)), total_(total) {}
+  JsonlReader(std::string path, CaseOptions options, std::unique_ptr<LineReader> lines,
+              int64_t total)
+      : path_(std::move(path)),
+        options_(std::move(options)),
+        lines_(std::move(lines)),
+        total_(total) {}
 
   absl::StatusOr<std::optional<Case>> Next() override {
     while (true) {
@@ -75,7 +159,7 @@ class JsonlReader : public CaseReader {
       if (line->too_long) {
         c.error = absl::StrCat("the line is longer than ", kMaxCaseBytes, " bytes");
       } else {
-        c = ParseCase(line->text);
+        c = ParseCase(line->text, options_);
       }
       c.line = line->number;
       c.where = absl::StrCat(path_, ", line ", c.line);
@@ -95,9 +179,11 @@ class JsonlReader : public CaseReader {
     c->error = absl::StrCat("id ", c->id_json, " was already given in line ", seen->second);
     c->reference_source.clear();
     c->candidate_source.clear();
+    c->response.reset();
   }
 
   const std::string path_;
+  const CaseOptions options_;
   const std::unique_ptr<LineReader> lines_;
   const int64_t total_;
   absl::flat_hash_map<uint64_t, int64_t> lines_of_ids_;
@@ -115,18 +201,30 @@ absl::StatusOr<int64_t> CountCases(const std::string& path) {
 
 }  // namespace
 
-Case ParseCase(const std::string& line) {
+absl::StatusOr<CaseOptions> MakeCaseOptions(const std::string& response_style,
+                                            const std::string& code_block, const std::string& tasks,
+                                            std::vector<std::string>* problems) {
+  CaseOptions options{.response_style = response_style, .code_block = code_block};
+  RETURN_IF_ERROR(CheckResponseStyleNames(response_style, code_block));
+  if (tasks.empty()) return options;
+  ASSIGN_OR_RETURN(TaskSet set, LoadTasks(tasks));
+  std::map<std::string, std::string> references;
+  for (Task& task : set.tasks) references[task.id] = std::move(task.source);
+  options.references =
+      std::make_shared<const std::map<std::string, std::string>>(std::move(references));
+  *problems = std::move(set.problems);
+  return options;
+}
+
+Case ParseCase(const std::string& line, const CaseOptions& options) {
   Case c;
   const Json json = Json::parse(line, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
     c.error = "not a JSON object (or not UTF-8)";
   } else if (!json.is_object()) {
     c.error = "not a JSON object";
-  } else if (TakeId(json, &c) &&
-             TakeSource(json, "reference_source", &c.reference_source, &c.error) &&
-             TakeSource(json, "candidate_source", &c.candidate_source, &c.error)) {
-    const auto task = json.find("task");
-    c.task = task != json.end() && task->is_string() ? task->get<std::string>() : c.id;
+  } else if (TakeId(json, &c) && TakeReference(json, options, &c)) {
+    TakeCandidate(json, options, &c);
   }
   return c;
 }
@@ -138,11 +236,13 @@ absl::Status CheckNoFence(const std::string& path, const std::string& source) {
   return absl::InvalidArgumentError(absl::StrCat(path, ":", fence->line, ": ", fence->message));
 }
 
-absl::StatusOr<std::unique_ptr<CaseReader>> CaseReader::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<CaseReader>> CaseReader::Open(const std::string& path,
+                                                             const CaseOptions& options) {
   if (DirectoryExists(path)) return OpenCaseFolder(path);
   ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path, kMaxCaseBytes));
   ASSIGN_OR_RETURN(const int64_t total, CountCases(path));
-  return std::unique_ptr<CaseReader>(std::make_unique<JsonlReader>(path, std::move(lines), total));
+  return std::unique_ptr<CaseReader>(
+      std::make_unique<JsonlReader>(path, options, std::move(lines), total));
 }
 
 namespace {

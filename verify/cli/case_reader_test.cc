@@ -87,6 +87,67 @@ TEST_F(CasesTest, LinesGoodAndBroken) {
   EXPECT_EQ(cases[13].line, 15);
 }
 
+TEST_F(CasesTest, ResponsesInTheirStyle) {
+  const auto parse = [](const std::string& members, const std::string& style = "auto",
+                        const std::string& block = "auto") {
+    return ParseCase(absl::StrCat(R"({"id":"a","reference_source":"r",)", members, "}"),
+                     {.response_style = style, .code_block = block});
+  };
+  const std::string thought = R"("response":"<think>p</think>\n```\nx\n```")";
+  const std::string two = R"("response":"```\nx\n```\n```\ny\n```")";
+  EXPECT_EQ(parse(thought).candidate_source, "x\n");
+  EXPECT_EQ(parse(thought).response, "<think>p</think>\n```\nx\n```");
+  EXPECT_EQ(parse(two).candidate_source, "") << "thinking needs a plan";
+  EXPECT_EQ(parse(two, "plain").candidate_source, "x\n");
+  EXPECT_EQ(parse(two, "plain", "last").candidate_source, "y\n");
+  const std::string recorded = two + R"(,"response_style":"plain","code_block":"joined")";
+  EXPECT_EQ(parse(recorded).candidate_source, "x\ny\n");
+  EXPECT_EQ(parse(recorded, "auto", "first").candidate_source, "x\n");
+  EXPECT_EQ(parse(recorded, "thinking").candidate_source, "");
+  EXPECT_FALSE(parse(two).truncated);
+  EXPECT_TRUE(parse(two + R"(,"truncated":true)").truncated);
+  EXPECT_TRUE(parse(two + R"(,"finish_reason":"length")").truncated);
+  EXPECT_FALSE(parse(two + R"(,"finish_reason":"stop")").truncated);
+
+  EXPECT_EQ(parse(R"("response":1)").error, "'response' is not a string");
+  EXPECT_EQ(parse(two + R"(,"response_style":"deep")").error,
+            "response_style \"deep\" is unknown; use \"auto\", \"thinking\" or \"plain\"");
+  EXPECT_NE(parse(two + R"(,"code_block":7)").error.find("code_block \"7\" is unknown"),
+            std::string::npos);
+  EXPECT_EQ(parse(R"("candidate_source":"c","response":"x")").candidate_source, "c");
+}
+
+TEST_F(CasesTest, SamplesOfARunWithTheirTasks) {
+  const std::string source =
+      "class Model:\n    def forward(self, x):\n        return x\n"
+      "def get_inputs():\n    return []\ndef get_init_inputs():\n    return []\n";
+  Write("tasks/level1/1_a.py", source);
+  Write("tasks/level1/2_b.py", "broken");
+  const std::string sample =
+      R"({"slot":3,"sample":1,"task":"level1/1_a","response":"</think>```\nx\n```"})";
+  Write("samples.jsonl",
+        absl::StrCat(sample, "\n", R"({"slot":0,"sample":0,"task":"gone","response":""})", "\n"));
+  std::vector<std::string> problems;
+  const auto options = MakeCaseOptions("auto", "auto", JoinPath(folder_, "tasks"), &problems);
+  ASSERT_TRUE(options.ok()) << options.status();
+  ASSERT_EQ(problems.size(), 1);
+  EXPECT_NE(problems[0].find("2_b.py"), std::string::npos);
+  auto reader = CaseReader::Open(JoinPath(folder_, "samples.jsonl"), *options).value();
+  const Case first = **reader->Next(), second = **reader->Next();
+  EXPECT_EQ(first.error, "");
+  EXPECT_EQ(first.id, "level1/1_a/3/1");
+  EXPECT_EQ(first.id_json, "\"level1/1_a/3/1\"");
+  EXPECT_EQ(first.task, "level1/1_a");
+  EXPECT_EQ(first.reference_source, source);
+  EXPECT_EQ(first.candidate_source, "x\n");
+  EXPECT_EQ(second.error, "'task' is \"gone\", which is not among the tasks given");
+  EXPECT_EQ(ParseCase(sample).error,
+            "'reference_source' is missing; for samples of a run, give their folder to --tasks");
+  EXPECT_FALSE(MakeCaseOptions("odd", "auto", "", &problems).ok());
+  EXPECT_TRUE(absl::IsNotFound(
+      MakeCaseOptions("auto", "auto", JoinPath(folder_, "no"), &problems).status()));
+}
+
 TEST_F(CasesTest, DeepNestingAndOddTextOnlyBreakTheirLine) {
   EXPECT_FALSE(ParseCase(std::string(1 << 20, '[')).error.empty());
   EXPECT_FALSE(ParseCase("{\"id\":" + std::string(1 << 20, '[')).error.empty());

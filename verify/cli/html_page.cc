@@ -184,8 +184,9 @@ class OutputIndex {
 // Calls visit(case, line) for each case that has a line in the output; returns the number of cases
 // that have none.
 template <typename Visit>
-absl::StatusOr<int64_t> ForEachChecked(const std::string& in, OutputIndex* index, Visit visit) {
-  ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(in));
+absl::StatusOr<int64_t> ForEachChecked(const std::string& in, const CaseOptions& cases,
+                                       OutputIndex* index, Visit visit) {
+  ASSIGN_OR_RETURN(std::unique_ptr<CaseReader> reader, CaseReader::Open(in, cases));
   int64_t missing = 0;
   while (true) {
     ASSIGN_OR_RETURN(std::optional<Case> c, reader->Next());
@@ -242,13 +243,13 @@ std::string EscapeHtml(absl::string_view text) {
 }
 
 absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
-                            int64_t max_cases) {
+                            int64_t max_cases, const CaseOptions& cases) {
   OutputIndex index;
   RETURN_IF_ERROR(index.Load(out));
   // Reads the input twice, because the totals precede the table.
   BatchTotals totals;
   ASSIGN_OR_RETURN(const int64_t missing,
-                   ForEachChecked(in, &index, [&totals](const Case&, const BatchLine& line) {
+                   ForEachChecked(in, cases, &index, [&totals](const Case&, const BatchLine& line) {
                      totals.Count(line);
                      return absl::OkStatus();
                    }));
@@ -262,7 +263,7 @@ absl::Status WriteBatchPage(const std::string& in, const std::string& out, const
   }
   RETURN_IF_ERROR(file.Write(kTableBegin));
   int64_t shown = 0;
-  const auto written = ForEachChecked(in, &index, [&](const Case& c, const BatchLine& line) {
+  const auto written = ForEachChecked(in, cases, &index, [&](const Case& c, const BatchLine& line) {
     if (++shown > max_cases) return absl::OkStatus();
     return file.Write(HtmlCase(c.id, line, c.reference_source, c.candidate_source));
   });

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "verify/cli/case_reader.h"
 #include "verify/verdict/verdict.pb.h"
 
 namespace tritonrl {
@@ -16,12 +17,14 @@ namespace tritonrl {
 // (controls, changes of writing direction) are shown by their code. The page's content security
 // policy allows only its own script, identified by its hash, and forbids loading anything.
 
-// Writes the page of a batch: `in` as given to RunBatch, `out` its output. Cases without a line in
-// `out` are counted as not checked. The table has the first `max_cases` cases, because browsers
-// cannot show tables of any length; the totals include all cases. Sources and verdicts are read
-// case by case, so that memory does not grow with them.
+inline constexpr int64_t kMaxPageCases = 10000;
+
+// Writes the page of a batch: `in` and `cases` as given to RunBatch, `out` its output. Cases
+// without a line in `out` are counted as not checked. The table has the first `max_cases` cases,
+// because browsers cannot show tables of any length; the totals include all cases. Sources and
+// verdicts are read case by case, so that memory does not grow with them.
 absl::Status WriteBatchPage(const std::string& in, const std::string& out, const std::string& page,
-                            int64_t max_cases = 10000);
+                            int64_t max_cases = kMaxPageCases, const CaseOptions& cases = {});
 
 // Writes the page of one pair.
 absl::Status WritePairPage(const Verdict& verdict, const std::string& reference_source,

@@ -117,6 +117,23 @@ check open_token 2 "mode 600" --in="$examples" --out="$work/remote2.jsonl" --ser
 check no_token_file 2 "no_such_token" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/no_such_token"
 check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
 
+# Samples of a run: their tasks come from a folder, their style from the record or from a flag.
+mkdir "$work/tasks"
+cp "$examples/softmax_reference.py" "$work/tasks/softmax.py"
+python3 - "$examples" "$work/samples.jsonl" <<'P'
+import json, sys
+program = open(f"{sys.argv[1]}/softmax_honest.py").read()
+block = f"```python\n{program}```\n"
+with open(sys.argv[2], "w") as out:
+    for sample, response in enumerate(["<think>p</think>\n" + block, block + "```python\nModelNew()\n```\n"]):
+        out.write(json.dumps({"slot": 0, "sample": sample, "task": "softmax", "response": response}) + "\n")
+P
+samples=(--in="$work/samples.jsonl" --tasks="$work/tasks" --backend=interpreter --workers=1 --trials=2)
+check samples 0 "2 cases: 1 correct, 1 failed" "${samples[@]}" --out="$work/samples_out.jsonl" --html="$work/samples.html"
+check samples_plain 0 "2 cases: 2 correct, 0 failed" "${samples[@]}" --out="$work/plain_out.jsonl" --response_style=plain
+check samples_without_tasks 2 "give their folder to --tasks" --in="$work/samples.jsonl" --out="$work/x.jsonl" \
+  --backend=interpreter --workers=1
+
 echo "not json" >"$work/broken.jsonl"
 check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" \
   --backend=interpreter --workers=1

@@ -21,6 +21,7 @@
 #include "exec/device_backend.h"
 #include "exec/service/remote_backend.h"
 #include "tasks/loader.h"
+#include "tasks/response_style.h"
 #include "verify/cli/batch.h"
 #include "verify/cli/case_reader.h"
 #include "verify/cli/html_page.h"
@@ -51,8 +52,8 @@ absl::Status CheckMode(const VerifyCommand& command) {
     if (!command.tasks.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--tasks is missing: a folder of task files, or one of them");
   }
-  if (!command.tasks.empty()) {
-    return absl::InvalidArgumentError("--tasks goes with --preflight");
+  if (!command.tasks.empty() && command.in.empty()) {
+    return absl::InvalidArgumentError("--tasks goes with --preflight or --in");
   }
   if (command.in.empty()) {
     if (command.out.empty()) return absl::OkStatus();
@@ -74,6 +75,8 @@ absl::Status CheckMode(const VerifyCommand& command) {
 
 absl::Status ValidateCommand(const VerifyCommand& command) {
   RETURN_IF_ERROR(CheckMode(command));
+  const absl::Status style = CheckResponseStyleNames(command.response_style, command.code_block);
+  if (!style.ok()) return absl::InvalidArgumentError("--" + Message(style));
   if (const auto mode = ParseExecMode(command.mode); !mode.ok()) {
     return AddContext(mode.status(), "--mode");
   }
@@ -107,7 +110,15 @@ absl::StatusOr<CommandInputs> ReadCommandInputs(const VerifyCommand& command) {
     }
     inputs.tasks = std::move(set->tasks);
   } else if (!command.in.empty()) {
-    const absl::Status readable = CaseReader::Open(UserPath(command.in)).status();
+    std::vector<std::string> problems;
+    auto cases = MakeCaseOptions(command.response_style, command.code_block,
+                                 command.tasks.empty() ? "" : UserPath(command.tasks), &problems);
+    if (!cases.ok()) return AddContext(cases.status(), "--tasks");
+    for (const std::string& problem : problems) {
+      std::fprintf(stderr, "left out: %s\n", problem.c_str());
+    }
+    inputs.cases = *std::move(cases);
+    const absl::Status readable = CaseReader::Open(UserPath(command.in), inputs.cases).status();
     if (!readable.ok()) return AddContext(readable, "--in");
   } else {
     ASSIGN_OR_RETURN(inputs.reference, ReadProgram("reference", command.reference));
@@ -210,7 +221,8 @@ int RunPair(const VerifyCommand& command, DeviceBackend* backend, Judge* judge,
                       : Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
 }
 
-int RunMany(const VerifyCommand& command, DeviceBackend* backend, Judge* judge) {
+int RunMany(const VerifyCommand& command, const CaseOptions& cases, DeviceBackend* backend,
+            Judge* judge) {
   const SignalHandler interrupts;
   const VerifierOptions verifier_options = MakeVerifierOptions(command, *backend);
   Verifier verifier(verifier_options, backend, judge);
@@ -219,6 +231,7 @@ int RunMany(const VerifyCommand& command, DeviceBackend* backend, Judge* judge) 
   }
   BatchOptions options;
   options.in = UserPath(command.in);
+  options.cases = cases;
   options.out = UserPath(command.out);
   options.max_in_flight = std::max(64, 8 * verifier_options.parallel);
   options.stop = [&interrupts] { return interrupts.received() != 0; };
@@ -234,7 +247,8 @@ int RunMany(const VerifyCommand& command, DeviceBackend* backend, Judge* judge) 
   }
   const std::string page = command.html;
   if (!page.empty()) {
-    const absl::Status written = WriteBatchPage(options.in, options.out, UserPath(page));
+    const absl::Status written =
+        WriteBatchPage(options.in, options.out, UserPath(page), kMaxPageCases, cases);
     if (!written.ok()) return Complain(kExitInfraError, absl::StrCat("--html: ", Message(written)));
   }
   if (summary->interrupted) return kSignalled + interrupts.received();
@@ -279,7 +293,7 @@ int RunCommand(const VerifyCommand& command) {
     return Complain(user ? kExitUserError : kExitInfraError, Message(backend.status()));
   }
   if (command.preflight) return CheckTheTasks(command, backend->get(), inputs->tasks);
-  if (!command.in.empty()) return RunMany(command, backend->get(), judge->get());
+  if (!command.in.empty()) return RunMany(command, inputs->cases, backend->get(), judge->get());
   return RunPair(command, backend->get(), judge->get(), inputs->reference, inputs->candidate);
 }
 

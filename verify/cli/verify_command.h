@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "exec/device_backend.h"
 #include "tasks/loader.h"
+#include "verify/cli/case_reader.h"
 #include "verify/judge/judge.h"
 #include "verify/pipeline/verifier.h"
 
@@ -22,6 +23,7 @@ struct VerifyCommand {
   // The input: one pair, many cases, or the tasks of a preflight.
   std::string reference, candidate;
   std::string in, out;
+  std::string response_style = "auto", code_block = "auto";  // of responses in `in`
   bool preflight = false;
   std::string tasks;
   std::string html;
@@ -47,6 +49,7 @@ absl::Status ValidateCommand(const VerifyCommand& command);
 // The inputs of the command, read before workers start so that mistakes are reported at once.
 struct CommandInputs {
   std::string reference, candidate;  // of one pair
+  CaseOptions cases;                 // of many cases
   std::vector<Task> tasks;           // of a preflight
 };
 // Errors name the flag and the file. Invalid tasks are left out and named on stderr.

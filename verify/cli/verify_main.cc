@@ -3,6 +3,7 @@
 //
 //   bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]
 //   bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl [--html=page.html]
+//   bazel run //verify:verify -- --in=samples.jsonl --tasks=FOLDER --out=verdicts.jsonl
 //   bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--out=preflight.jsonl]
 //
 // Exit codes for one pair: 0 the candidate is correct; 1 the candidate failed a layer; 2 a mistake
@@ -24,9 +25,18 @@
 
 ABSL_FLAG(std::string, reference, "", "Python file with Model, get_inputs and get_init_inputs");
 ABSL_FLAG(std::string, candidate, "", "Python file with ModelNew and its Triton kernels");
-ABSL_FLAG(std::string, in, "",
-          "many cases: a JSONL file (id, reference_source, candidate_source) or a folder "
-          "(NAME_reference.py beside NAME_*.py, or NAME/reference.py beside NAME/*.py)");
+ABSL_FLAG(
+    std::string, in, "",
+    "many cases: a JSONL file (id, reference_source, candidate_source or response), samples of "
+    "a run with --tasks, or a folder (NAME_reference.py beside NAME_*.py, or "
+    "NAME/reference.py beside NAME/*.py)");
+ABSL_FLAG(std::string, response_style, "auto",
+          "how responses of --in are read: thinking (a plan up to </think> is needed), plain, or "
+          "auto: as recorded with each, else thinking");
+ABSL_FLAG(
+    std::string, code_block, "auto",
+    "the code blocks that are the program: only (several are malformed), first, last, joined, "
+    "or auto: as recorded, else only for thinking, first for plain");
 ABSL_FLAG(std::string, out, "", "JSONL file for the verdicts on --in; goes on where it stopped");
 ABSL_FLAG(std::string, html, "", "also write a web page with every verdict to this file");
 ABSL_FLAG(
@@ -50,7 +60,8 @@ ABSL_FLAG(std::string, mode, "paper",
           "reference's own error, on further inputs");
 ABSL_FLAG(bool, preflight, false,
           "check the tasks of --tasks themselves: try results that must not pass on each of them");
-ABSL_FLAG(std::string, tasks, "", "folder of task files, or one of them, for --preflight");
+ABSL_FLAG(std::string, tasks, "",
+          "folder of task files, or one of them, for --preflight, or for the samples of --in");
 ABSL_FLAG(double, time_limit, 0,
           "seconds for the whole run of the candidate; 0: the backend's own (interpreter 30, cuda "
           "180)");
@@ -79,6 +90,7 @@ constexpr char kUsage[] =
     "  bazel run //verify:verify -- --reference=a.py --candidate=b.py [--json] [--html=page.html]\n"
     "  bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl "
     "[--html=page.html]\n"
+    "  bazel run //verify:verify -- --in=samples.jsonl --tasks=FOLDER --out=verdicts.jsonl\n"
     "  bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--mode=robust] "
     "[--out=preflight.jsonl]\n"
     "Exit codes: 0 correct, 1 the candidate failed, 2 wrong call or broken reference, 3 no verdict "
@@ -96,6 +108,8 @@ VerifyCommand CommandFromFlags() {
   call.in = absl::GetFlag(FLAGS_in);
   call.out = absl::GetFlag(FLAGS_out);
   call.html = absl::GetFlag(FLAGS_html);
+  call.response_style = absl::GetFlag(FLAGS_response_style);
+  call.code_block = absl::GetFlag(FLAGS_code_block);
   call.servers = absl::GetFlag(FLAGS_servers);
   call.token_file = absl::GetFlag(FLAGS_token_file);
   call.workers = absl::GetFlag(FLAGS_workers);

@@ -45,6 +45,8 @@ check exact_tolerance 2 "--tolerance must be above 0" "$reference" --candidate="
 check bad_value 2 "--trials='many'" --trials=many
 check bad_backend 2 "abacus" "$reference" --candidate="$examples/softmax_honest.py" --backend=abacus
 check stray_argument 2 "unexpected argument 'b.py'" b.py
+check bad_style 2 '--response_style "odd" is unknown; use "auto", "thinking" or "plain"' --response_style=odd
+check bad_block 2 '--code_block "second" is unknown; use "auto", "only"' --code_block=second
 check half_a_judge 2 "--judge_model" "$reference" --candidate="$examples/softmax_honest.py" --judge_url=http://x
 
 check honest 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter
