@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -69,11 +70,17 @@ namespace {
 
 // Options of the file that must be absent, null, false, zero or empty.
 constexpr const char* kUnsupportedOptions[] = {"dropout", "continuing_subword_prefix",
-                                               "end_of_word_suffix", "byte_fallback"};
+                                               "end_of_word_suffix"};
 
 bool IsUnset(const nlohmann::json& json, const char* name) {
   const auto it = json.find(name);
   return it == json.end() || it->is_null() || *it == false || *it == "" || *it == 0.0;
+}
+
+// Returns -1 if the vocabulary has no such token.
+int32_t IdOf(const absl::flat_hash_map<std::string, int32_t>& vocab, const std::string& token) {
+  const auto it = vocab.find(token);
+  return it == vocab.end() ? -1 : it->second;
 }
 
 absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const nlohmann::json& entry,
@@ -93,7 +100,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const nlohmann::jso
 
 }  // namespace
 
-absl::StatusOr<Bpe> Bpe::FromJson(const nlohmann::json& json) {
+absl::StatusOr<Bpe> Bpe::FromJson(const nlohmann::json& json, bool byte_level) {
   // Old files omit the type.
   const std::string type = json.is_object() ? json.value("type", "BPE") : "";
   if (type != "BPE") {
@@ -106,26 +113,49 @@ absl::StatusOr<Bpe> Bpe::FromJson(const nlohmann::json& json) {
     }
   }
   Bpe bpe;
+  bpe.byte_level_ = byte_level;
   absl::flat_hash_map<std::string, int32_t> vocab;
   for (const auto& [token, id] : json.at("vocab").items()) {
     vocab[token] = id.get<int32_t>();
     bpe.tokens_.emplace_back(token, id.get<int32_t>());
   }
-  for (int byte = 0; byte < 256; ++byte) {
-    std::string written;
-    AppendUtf8(ByteToChar(static_cast<uint8_t>(byte)), &written);
-    const auto it = vocab.find(written);
-    bpe.byte_ids_[byte] = it == vocab.end() ? -1 : it->second;
+  bpe.ReadUnits(vocab);
+  if (json.value("byte_fallback", false)) {
+    for (int byte = 0; byte < 256; ++byte) {
+      bpe.fallback_ids_[byte] = IdOf(vocab, absl::StrFormat("<0x%02X>", byte));
+    }
   }
+  if (const nlohmann::json unknown = json.value("unk_token", nlohmann::json());
+      unknown.is_string()) {
+    bpe.unknown_id_ = IdOf(vocab, unknown.get<std::string>());
+  }
+  bpe.fuse_unknown_ = json.value("fuse_unk", false);
   if (json.value("ignore_merges", false)) {
     for (const auto& [token, id] : bpe.tokens_) {
-      if (std::optional<std::string> bytes = DecodeBytes(token)) {
+      if (!byte_level) {
+        bpe.whole_pieces_[token] = id;
+      } else if (std::optional<std::string> bytes = DecodeBytes(token)) {
         bpe.whole_pieces_[*bytes] = id;
       }
     }
   }
   RETURN_IF_ERROR(bpe.ReadMerges(json.at("merges"), vocab));
   return bpe;
+}
+
+void Bpe::ReadUnits(const absl::flat_hash_map<std::string, int32_t>& vocab) {
+  fallback_ids_.fill(-1);
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string written;
+    AppendUtf8(ByteToChar(static_cast<uint8_t>(byte)), &written);
+    byte_ids_[byte] = IdOf(vocab, written);
+  }
+  if (byte_level_) return;
+  for (const auto& [token, id] : tokens_) {
+    if (token.empty()) continue;
+    const Utf8Char first = DecodeUtf8Char(token);
+    if (first.valid && first.length == token.size()) char_ids_[first.code_point] = id;
+  }
 }
 
 absl::Status Bpe::ReadMerges(const nlohmann::json& list,
@@ -149,16 +179,51 @@ absl::Status Bpe::ReadMerges(const nlohmann::json& list,
   return absl::OkStatus();
 }
 
-std::vector<Bpe::Symbol> Bpe::ByteSymbols(absl::string_view piece) const {
+std::vector<Bpe::Symbol> Bpe::Symbols(absl::string_view piece) const {
   std::vector<Symbol> symbols;
   symbols.reserve(piece.size());
-  for (char byte : piece) {
-    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
-    if (id < 0) continue;
+  const auto add = [&](int32_t id) {
     const int index = static_cast<int>(symbols.size());
     if (index > 0) symbols.back().next = index;
     symbols.push_back({id, index - 1, -1, false});
+  };
+  // The library adds an unknown token late, when the next known unit comes; byte fallback does not
+  // count as one.
+  bool unknown = false;
+  const auto add_unknown = [&] {
+    if (unknown) add(unknown_id_);
+    unknown = false;
+  };
+  const auto fall_back = [&](absl::string_view unit) {
+    for (char byte : unit) {
+      if (fallback_ids_[static_cast<uint8_t>(byte)] < 0) return false;
+    }
+    for (char byte : unit) add(fallback_ids_[static_cast<uint8_t>(byte)]);
+    return true;
+  };
+  while (!piece.empty()) {
+    size_t length = 1;
+    int32_t id = -1;
+    if (byte_level_) {
+      id = byte_ids_[static_cast<uint8_t>(piece[0])];
+    } else {
+      const Utf8Char next = DecodeUtf8Char(piece);
+      length = next.length;
+      const auto it = char_ids_.find(next.code_point);
+      if (it != char_ids_.end()) id = it->second;
+    }
+    const absl::string_view unit = piece.substr(0, length);
+    piece.remove_prefix(length);
+    if (id >= 0) {
+      add_unknown();
+      add(id);
+    } else if (!fall_back(byte_level_ ? EncodeBytes(unit) : std::string(unit)) &&
+               unknown_id_ >= 0) {
+      if (!fuse_unknown_) add_unknown();
+      unknown = true;
+    }
   }
+  add_unknown();
   return symbols;
 }
 
@@ -200,7 +265,7 @@ void Bpe::Encode(absl::string_view piece, std::vector<int32_t>* ids) const {
       return;
     }
   }
-  std::vector<Symbol> symbols = ByteSymbols(piece);
+  std::vector<Symbol> symbols = Symbols(piece);
   if (symbols.empty()) return;
   MergeAll(&symbols);
   // Symbol 0 is never merged away: merges keep the left one.

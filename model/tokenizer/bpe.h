@@ -1,4 +1,4 @@
-// Byte-level byte pair encoding: the bytes' alphabet and the merges.
+// Byte pair encoding over bytes or characters: the bytes' alphabet and the merges.
 
 #ifndef TRITONRL_MODEL_TOKENIZER_BPE_H_
 #define TRITONRL_MODEL_TOKENIZER_BPE_H_
@@ -33,14 +33,17 @@ std::string EncodeBytes(absl::string_view bytes);
 // The inverse of EncodeBytes; nullopt if a character is not in the alphabet.
 std::optional<std::string> DecodeBytes(absl::string_view written);
 
-// The "model" of tokenizer.json: byte-level byte pair encoding. It starts with one token for each
-// byte and applies the merge of lowest rank (the leftmost among equals) until no merge applies.
+// The "model" of tokenizer.json: byte pair encoding. It starts with one token for each byte (of a
+// byte-level tokenizer) or each character, and applies the merge of lowest rank (the leftmost among
+// equals) until no merge applies. A character without a token becomes its bytes' tokens, such as
+// <0x0A>, with byte_fallback, else the unknown token if there is one.
 class Bpe {
  public:
   // Reads {"type": "BPE", "vocab": {token: id}, "merges": [...]}, merges as "a b" or ["a", "b"].
-  // InvalidArgument for other types, for unsupported options that change the result (unk_token
-  // without effect is allowed), and for merges of tokens that are not in the vocabulary.
-  static absl::StatusOr<Bpe> FromJson(const nlohmann::json& json);
+  // `byte_level`: the tokens are written in the alphabet above. InvalidArgument for other types,
+  // for unsupported options that change the result, and for merges of tokens that are not in the
+  // vocabulary.
+  static absl::StatusOr<Bpe> FromJson(const nlohmann::json& json, bool byte_level);
 
   // Appends the ids of one piece of text to `ids`.
   void Encode(absl::string_view piece, std::vector<int32_t>* ids) const;
@@ -64,12 +67,18 @@ class Bpe {
   }
   absl::Status ReadMerges(const nlohmann::json& list,
                           const absl::flat_hash_map<std::string, int32_t>& vocab);
-  // Returns one symbol for each byte that has a token.
-  std::vector<Symbol> ByteSymbols(absl::string_view piece) const;
+  void ReadUnits(const absl::flat_hash_map<std::string, int32_t>& vocab);
+  // Returns the symbols that a piece starts with.
+  std::vector<Symbol> Symbols(absl::string_view piece) const;
   void MergeAll(std::vector<Symbol>* symbols) const;
 
   std::vector<std::pair<std::string, int32_t>> tokens_;
-  std::array<int32_t, 256> byte_ids_;  // -1: the byte has no token and is dropped.
+  bool byte_level_ = true;
+  std::array<int32_t, 256> byte_ids_;  // -1: the byte has no token.
+  absl::flat_hash_map<char32_t, int32_t> char_ids_;
+  std::array<int32_t, 256> fallback_ids_;  // Of <0x00> and so on; -1 without byte_fallback.
+  int32_t unknown_id_ = -1;                // -1: what has no token is dropped.
+  bool fuse_unknown_ = false;  // One unknown token for several such characters in a row.
   absl::flat_hash_map<uint64_t, Merge> merges_;
   // Pieces that are a token as a whole; only with ignore_merges.
   absl::flat_hash_map<std::string, int32_t> whole_pieces_;

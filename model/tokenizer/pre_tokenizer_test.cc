@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "model/tokenizer/bpe.h"
 #include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/regex.h"
 
 namespace tritonrl {
 namespace {
@@ -92,8 +93,78 @@ TEST(Normalizer, ComposesAndDecomposes) {
 }
 
 TEST(Normalizer, NamesAnUnknownType) {
-  const absl::Status status = Normalizer::FromJson({{"type", "Lowercase"}}).status();
-  EXPECT_NE(status.message().find("Lowercase"), absl::string_view::npos) << status;
+  const absl::Status status = Normalizer::FromJson({{"type", "BertNormalizer"}}).status();
+  EXPECT_NE(status.message().find("BertNormalizer"), absl::string_view::npos) << status;
+}
+
+std::string Normalized(const std::string& json, const std::string& text) {
+  absl::StatusOr<Normalizer> normalizer = Normalizer::FromJson(nlohmann::json::parse(json));
+  EXPECT_TRUE(normalizer.ok()) << normalizer.status();
+  return normalizer->Normalize(text);
+}
+
+TEST(Normalizer, ChangesText) {
+  EXPECT_EQ(Normalized(R"({"type": "Lowercase"})", "A\xC3\x89 \xC4\xB0"),
+            "a\xC3\xA9 i\xCC\x87");  // U+0130 becomes two characters
+  EXPECT_EQ(Normalized(R"({"type": "Prepend", "prepend": "_"})", "a"), "_a");
+  EXPECT_EQ(Normalized(R"({"type": "Prepend", "prepend": "_"})", ""), "");
+  EXPECT_EQ(Normalized(R"({"type": "Replace", "pattern": {"String": "."}, "content": "-"})", "a.b"),
+            "a-b");
+  EXPECT_EQ(
+      Normalized(R"({"type": "Replace", "pattern": {"Regex": " +"}, "content": " "})", "a   b"),
+      "a b");
+  const std::string spaces = "\xE3\x80\x80 a b\n";
+  EXPECT_EQ(Normalized(R"({"type": "Strip", "strip_left": true, "strip_right": true})", spaces),
+            "a b");
+  EXPECT_EQ(Normalized(R"({"type": "Strip", "strip_left": false, "strip_right": true})", spaces),
+            "\xE3\x80\x80 a b");
+  EXPECT_EQ(Normalized(R"({"type": "Strip", "strip_left": true, "strip_right": false})", " \n"),
+            "");
+}
+
+std::vector<std::string> PiecesOf(const std::string& json, const std::string& text,
+                                  bool at_start = true) {
+  absl::StatusOr<PreTokenizer> split = PreTokenizer::FromJson(nlohmann::json::parse(json));
+  EXPECT_TRUE(split.ok()) << split.status();
+  const Pieces pieces = split->Split(text, at_start);
+  return {pieces.views.begin(), pieces.views.end()};
+}
+
+TEST(PreTokenizer, SplitsInEveryBehavior) {
+  const auto split = [](const std::string& behavior, const char* invert) {
+    return PiecesOf(R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")" + behavior +
+                        R"(", "invert": )" + invert + "}",
+                    "-a--b-");
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(split("Isolated", "false"), (List{"-", "a", "-", "-", "b", "-"}));
+  EXPECT_EQ(split("Removed", "false"), (List{"a", "b"}));
+  EXPECT_EQ(split("Removed", "true"), (List{"-", "-", "-", "-"}));
+  EXPECT_EQ(split("MergedWithPrevious", "false"), (List{"-", "a-", "-", "b-"}));
+  EXPECT_EQ(split("MergedWithNext", "false"), (List{"-a", "-", "-b", "-"}));
+  EXPECT_EQ(split("Contiguous", "false"), (List{"-", "a", "--", "b", "-"}));
+}
+
+TEST(PreTokenizer, MetaspaceMarksSpacesAndStarts) {
+  const auto split = [](const char* scheme, bool at_start) {
+    return PiecesOf(
+        std::string(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": ")") + scheme +
+            "\"}",
+        "a b  c", at_start);
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(split("always", false), (List{"_a", "_b", "_", "_c"}));
+  EXPECT_EQ(split("first", true), (List{"_a", "_b", "_", "_c"}));
+  EXPECT_EQ(split("first", false), (List{"a", "_b", "_", "_c"}));
+  EXPECT_EQ(split("never", true), (List{"a", "_b", "_", "_c"}));
+  EXPECT_EQ(PiecesOf(R"({"type": "Metaspace", "replacement": "_", "split": false})", "a b"),
+            (List{"_a_b"}));
+}
+
+// In Oniguruma's syntax the anchors match at every line.
+TEST(Regex, AnchorsMatchAtLines) {
+  EXPECT_EQ(Matches("a$", "a\nba").size(), 2u);
+  EXPECT_EQ(Matches("^b", "a\nba").size(), 1u);
 }
 
 }  // namespace

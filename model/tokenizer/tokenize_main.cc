@@ -15,6 +15,7 @@
 
 ABSL_FLAG(std::string, tokenizer, "", "Path of a tokenizer.json.");
 ABSL_FLAG(bool, parse_special, true, "Whether special tokens in the text are recognised.");
+ABSL_FLAG(bool, add_special, false, "Whether to add the begin and end tokens of the file.");
 ABSL_FLAG(bool, decode, false,
           "Texts are JSON lists of ids; prints their text with and without special tokens.");
 
@@ -23,7 +24,8 @@ namespace {
 
 nlohmann::json Answer(const Tokenizer& tokenizer, const std::string& text) {
   if (!absl::GetFlag(FLAGS_decode)) {
-    return {{"ids", tokenizer.Encode(text, absl::GetFlag(FLAGS_parse_special))}};
+    return {{"ids", tokenizer.Encode(text, absl::GetFlag(FLAGS_parse_special),
+                                     absl::GetFlag(FLAGS_add_special))}};
   }
   const auto ids = nlohmann::json::parse(text).get<std::vector<int32_t>>();
   return {{"text", tokenizer.Decode(ids)}, {"plain", tokenizer.Decode(ids, true)}};

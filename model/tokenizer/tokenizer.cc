@@ -7,11 +7,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/tokenizer/added_tokens.h"
 #include "model/tokenizer/bpe.h"
+#include "model/tokenizer/decoder.h"
 #include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/post_processor.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "nlohmann/json.hpp"
 
@@ -21,11 +24,18 @@ namespace {
 // More ids than any vocabulary has. The limit keeps a damaged file from allocating gigabytes.
 constexpr int32_t kMaxIds = 1 << 24;
 
-// Returns the ByteLevel decoder's bytes for a token: its bytes if it is written in the alphabet,
-// else the token itself.
-std::string TokenToBytes(const std::string& token) {
-  std::optional<std::string> bytes = DecodeBytes(token);
-  return bytes ? *std::move(bytes) : token;
+// Why there is no tokenizer.json at `path`: the folder may hold a tokenizer in another form.
+absl::Status MissingFileError(const std::string& path, const absl::Status& error) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  for (const char* other : {"vocab.json", "tokenizer.model", "qwen.tiktoken"}) {
+    if (!FileExists(JoinPath(folder, other))) continue;
+    return absl::NotFoundError(
+        absl::StrCat(path, ": is missing; ", other,
+                     " beside it is not read: make tokenizer.json with "
+                     "transformers (AutoTokenizer.from_pretrained, then save_pretrained)"));
+  }
+  return error;
 }
 
 }  // namespace
@@ -34,15 +44,19 @@ struct Tokenizer::Impl {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   Bpe bpe;
+  Decoder decoder;
+  SpecialIds special_ids;
   AddedTokenFinder raw_finder;         // Finds added tokens in the raw text.
   AddedTokenFinder normalized_finder;  // Finds added tokens in the normalized text.
   std::vector<std::string> bytes;      // By id.
-  std::vector<bool> special;           // By id.
+  std::vector<std::string> written;  // Tokens as the file writes them by id, if Decode needs them.
+  std::vector<bool> special;         // By id.
   absl::flat_hash_map<std::string, int32_t> id_of_bytes;
 
   static absl::StatusOr<std::shared_ptr<const Impl>> FromJson(const nlohmann::json& json);
   absl::Status AddTokens(std::vector<AddedToken> added);
-  void EncodeNormalized(absl::string_view text, std::vector<int32_t>* ids) const;
+  void EncodeNormalized(absl::string_view text, bool at_start, std::vector<int32_t>* ids) const;
+  void SetToken(int32_t id, const std::string& token);
 };
 
 absl::StatusOr<std::shared_ptr<const Tokenizer::Impl>> Tokenizer::Impl::FromJson(
@@ -51,14 +65,17 @@ absl::StatusOr<std::shared_ptr<const Tokenizer::Impl>> Tokenizer::Impl::FromJson
   const auto part = [&](const char* name) { return json.value(name, nlohmann::json()); };
   ASSIGN_OR_RETURN(impl->normalizer, Normalizer::FromJson(part("normalizer")));
   ASSIGN_OR_RETURN(impl->pre_tokenizer, PreTokenizer::FromJson(part("pre_tokenizer")));
-  ASSIGN_OR_RETURN(impl->bpe, Bpe::FromJson(part("model")));
-  const nlohmann::json decoder = part("decoder");
-  if (!decoder.is_object() || decoder.value("type", "") != "ByteLevel") {
-    return absl::InvalidArgumentError("decoder is not ByteLevel");
-  }
+  ASSIGN_OR_RETURN(impl->bpe, Bpe::FromJson(part("model"), impl->pre_tokenizer.byte_level()));
+  ASSIGN_OR_RETURN(impl->decoder, Decoder::FromJson(part("decoder")));
+  ASSIGN_OR_RETURN(impl->special_ids, ReadPostProcessor(part("post_processor")));
   ASSIGN_OR_RETURN(std::vector<AddedToken> added, ReadAddedTokens(part("added_tokens")));
   RETURN_IF_ERROR(impl->AddTokens(std::move(added)));
   return impl;
+}
+
+void Tokenizer::Impl::SetToken(int32_t id, const std::string& token) {
+  bytes[id] = decoder.TokenBytes(token);
+  if (!decoder.concatenates()) written[id] = token;
 }
 
 absl::Status Tokenizer::Impl::AddTokens(std::vector<AddedToken> added) {
@@ -70,16 +87,17 @@ absl::Status Tokenizer::Impl::AddTokens(std::vector<AddedToken> added) {
   }
   bytes.resize(most + 1);
   special.resize(most + 1);
+  if (!decoder.concatenates()) written.resize(most + 1);
   for (const auto& [token, id] : bpe.tokens()) {
     if (id < 0)
       return absl::InvalidArgumentError(absl::StrCat("token \"", token, "\" has id ", id));
-    bytes[id] = TokenToBytes(token);
+    SetToken(id, token);
     id_of_bytes.try_emplace(bytes[id], id);
   }
   std::vector<AddedToken> kinds[2];
   std::vector<std::string> patterns[2];
   for (AddedToken& token : added) {
-    bytes[token.id] = TokenToBytes(token.content);
+    SetToken(token.id, token.content);
     special[token.id] = token.special;
     id_of_bytes[token.content] = token.id;
     const int kind = token.normalized ? 1 : 0;
@@ -92,15 +110,20 @@ absl::Status Tokenizer::Impl::AddTokens(std::vector<AddedToken> added) {
   return absl::OkStatus();
 }
 
-void Tokenizer::Impl::EncodeNormalized(absl::string_view text, std::vector<int32_t>* ids) const {
-  for (absl::string_view piece : pre_tokenizer.Split(text).views) bpe.Encode(piece, ids);
+void Tokenizer::Impl::EncodeNormalized(absl::string_view text, bool at_start,
+                                       std::vector<int32_t>* ids) const {
+  const Pieces pieces = pre_tokenizer.Split(text, at_start);
+  for (absl::string_view piece : pieces.views) bpe.Encode(piece, ids);
 }
 
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 absl::StatusOr<Tokenizer> Tokenizer::Load(const std::string& tokenizer_json_path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(tokenizer_json_path));
-  return FromJson(text, tokenizer_json_path);
+  const absl::StatusOr<std::string> text = ReadFile(tokenizer_json_path);
+  if (absl::IsNotFound(text.status())) return MissingFileError(tokenizer_json_path, text.status());
+  RETURN_IF_ERROR(text.status());
+  RETURN_IF_ERROR(RefuseGitLfsPointer(*text, tokenizer_json_path));
+  return FromJson(*text, tokenizer_json_path);
 }
 
 absl::StatusOr<Tokenizer> Tokenizer::FromJson(absl::string_view json, const std::string& name) {
@@ -115,33 +138,46 @@ absl::StatusOr<Tokenizer> Tokenizer::FromJson(absl::string_view json, const std:
   }
 }
 
-std::vector<int32_t> Tokenizer::Encode(absl::string_view text, bool parse_special) const {
+std::vector<int32_t> Tokenizer::Encode(absl::string_view text, bool parse_special,
+                                       bool add_special) const {
   const std::string repaired = RepairUtf8(text);
   std::vector<int32_t> ids;
+  if (add_special) ids = special_prefix();
   for (const TextPart& part : impl_->raw_finder.Split(repaired, parse_special)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
       continue;
     }
     const std::string normalized = impl_->normalizer.Normalize(part.text);
+    const bool part_at_start = part.text.data() == repaired.data();
     for (const TextPart& inner : impl_->normalized_finder.Split(normalized, parse_special)) {
       if (inner.id >= 0) {
         ids.push_back(inner.id);
       } else {
-        impl_->EncodeNormalized(inner.text, &ids);
+        const bool at_start = part_at_start && inner.text.data() == normalized.data();
+        impl_->EncodeNormalized(inner.text, at_start, &ids);
       }
     }
   }
+  if (add_special) ids.insert(ids.end(), special_suffix().begin(), special_suffix().end());
   return ids;
 }
 
+const std::vector<int32_t>& Tokenizer::special_prefix() const { return impl_->special_ids.prefix; }
+const std::vector<int32_t>& Tokenizer::special_suffix() const { return impl_->special_ids.suffix; }
+
 std::string Tokenizer::Decode(std::span<const int32_t> ids, bool skip_special) const {
   std::string bytes;
+  std::vector<std::string> tokens;
   for (int32_t id : ids) {
-    if (skip_special && IsSpecial(id)) continue;
-    bytes += TokenBytes(id);
+    if (id < 0 || id >= vocab_size() || (skip_special && IsSpecial(id))) continue;
+    if (impl_->decoder.concatenates()) {
+      bytes += impl_->bytes[id];
+    } else if (!impl_->written[id].empty()) {
+      tokens.push_back(impl_->written[id]);
+    }
   }
-  return RepairUtf8(bytes);
+  return RepairUtf8(tokens.empty() ? bytes : impl_->decoder.Decode(std::move(tokens)));
 }
 
 const std::string& Tokenizer::TokenBytes(int32_t id) const {

@@ -15,9 +15,9 @@
 
 namespace tritonrl {
 
-// Byte-level BPE tokenizer that reads Hugging Face `tokenizer.json` (of the Qwen2/3, GPT-2 and
-// Llama 3 kind: optional Unicode normalizer, Split and ByteLevel pre-tokenizers, BPE model) and
-// gives the same ids as the `tokenizers` library with add_special_tokens=False.
+// BPE tokenizer that reads Hugging Face `tokenizer.json`, byte-level (Qwen, GPT-2, Llama 3,
+// DeepSeek, Seed-Coder) or over characters with byte fallback (Llama 2, Mistral), and gives the
+// same ids as the `tokenizers` library.
 //
 // Immutable after loading, cheap to copy (copies share the tables), thread-safe.
 class Tokenizer {
@@ -32,9 +32,16 @@ class Tokenizer {
   // each maximal ill-formed part (as in Python's decode(errors="replace")). Added tokens in the
   // text are recognised. With parse_special=false those marked "special" remain plain text (the
   // library's encode_special_tokens=True), which is right for text that must not contain control
-  // tokens. Never adds a begin or end token. Throws std::bad_alloc or std::runtime_error if the
-  // split into pieces fails, as for lack of memory.
-  std::vector<int32_t> Encode(absl::string_view text, bool parse_special = true) const;
+  // tokens. With add_special the ids stand between special_prefix() and special_suffix(), as the
+  // library's add_special_tokens=True gives them. Throws std::bad_alloc or std::runtime_error if
+  // the split into pieces fails, as for lack of memory.
+  std::vector<int32_t> Encode(absl::string_view text, bool parse_special = true,
+                              bool add_special = false) const;
+
+  // The ids that the file's post_processor puts before and after a single text, such as
+  // <|begin_of_text|> of Llama 3; empty for most models.
+  const std::vector<int32_t>& special_prefix() const;
+  const std::vector<int32_t>& special_suffix() const;
 
   // Returns the text of `ids`, always valid UTF-8: bytes of an incomplete character become U+FFFD.
   // Omits ids without a token and, with skip_special, tokens marked "special".
@@ -42,6 +49,7 @@ class Tokenizer {
 
   // Returns the bytes of token `id` (maybe part of a character), empty for an id without a token.
   // For streaming: the concatenation over a sequence is Decode's text before the repair of UTF-8.
+  // If the decoder removes a space at the start of a text (Llama 2), this space is in the bytes.
   const std::string& TokenBytes(int32_t id) const;
 
   // Returns the id whose token is exactly `text` (plain text such as "</think>" or " the", not the

@@ -16,6 +16,7 @@ from tokenizers import (
     models,
     normalizers,
     pre_tokenizers,
+    processors,
     trainers,
 )
 
@@ -27,6 +28,12 @@ QWEN = (
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 LLAMA3 = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
+# Every property that published patterns use (of the DeepSeek, GPT-OSS and Llama 4 kind).
+PROPERTIES = (
+    r"[!-/:-~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{M}]+"
+    r"|[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+$|\s+(?!\S)|\s+"
+)
+BEHAVIORS = ["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
 
 PROSE = [
     "The quick brown fox doesn't jump; it'LL  wait.\n\n\tWe'd say 1234567 times 3.14e-5!?",
@@ -147,7 +154,7 @@ class OracleTest(unittest.TestCase):
         ])
         return tokenizer
 
-    def compare(self, tokenizer, path):
+    def compare(self, tokenizer, path, least=30000):
         texts = [t.decode(errors="replace") for t in self.texts]
         for special in (True, False):
             tokenizer.encode_special_tokens = not special
@@ -157,7 +164,7 @@ class OracleTest(unittest.TestCase):
                 expected = tokenizer.encode(text, add_special_tokens=False).ids
                 tokens += len(expected)
                 self.assertEqual(answer["ids"], expected, repr(text[:200]))
-            self.assertGreater(tokens, 30000)
+            self.assertGreater(tokens, least)
         rng = random.Random(3)
         size = tokenizer.get_vocab_size()
         lists = [[rng.randrange(size + 3) for _ in range(40)] for _ in range(200)]
@@ -204,6 +211,97 @@ class OracleTest(unittest.TestCase):
 
     def test_gpt2_with_prefix_space(self):
         self.check(pattern=None, use_regex=True, prefix=True, normalizer=normalizers.NFKC())
+
+    def save_and_compare(self, tokenizer, least=30000):
+        path = self.path("tokenizer.json")
+        tokenizer.save(path)
+        # The library fits its added tokens to the normalizer when it reads them.
+        self.compare(Tokenizer.from_file(path), path, least)
+        return path
+
+    def test_properties_and_chinese(self):
+        tokenizer = self.build(pattern=PROPERTIES)
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Split(Regex(r"\p{N}{1,3}"), "isolated"),
+            pre_tokenizers.Split(Regex("[一-龥぀-ゟ゠-ヿ]+"), "isolated"),
+            pre_tokenizers.Split(Regex(PROPERTIES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ])
+        self.compare_all_characters(tokenizer, self.save_and_compare(tokenizer))
+
+    def test_every_split_behavior(self):
+        tokenizer = self.build(pattern=QWEN)
+        for behavior in BEHAVIORS:
+            for invert in (False, True):
+                tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+                    pre_tokenizers.Split(Regex(r"[\s.,]"), behavior, invert=invert),
+                    pre_tokenizers.Digits(individual_digits=invert),
+                    pre_tokenizers.ByteLevel(add_prefix_space=invert, use_regex=False),
+                ])
+                with self.subTest(behavior=behavior, invert=invert):
+                    self.save_and_compare(tokenizer, least=1000)
+
+    def test_normalizers(self):
+        tokenizer = self.build(pattern=QWEN, normalizer=normalizers.Sequence([
+            normalizers.NFC(), normalizers.Lowercase(), normalizers.Strip(left=True, right=False),
+            normalizers.Replace("the", "THE"), normalizers.Replace(Regex(r"[aeiou]{2}"), "é"),
+        ]))
+        self.compare_all_characters(tokenizer, self.save_and_compare(tokenizer))
+
+    def over_characters(self, **options):
+        """A tokenizer over characters, with a token for each byte and an unknown token."""
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        trainer = trainers.BpeTrainer(vocab_size=1500, show_progress=False, limit_alphabet=120)
+        tokenizer.train_from_iterator([" ".join(t.split()) for t in PROSE + code_texts()], trainer)
+        model = json.loads(tokenizer.to_str())["model"]
+        names = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]
+        vocab = {name: i for i, name in enumerate(names + list(model["vocab"]))}
+        merges = [tuple(pair) for pair in model["merges"]]
+        tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", **options))
+        tokenizer.add_special_tokens(["<unk>", "<s>", "</s>", "<|im_end|>"])
+        tokenizer.add_tokens([AddedToken("<think>", normalized=False), AddedToken("word")])
+        return tokenizer
+
+    def test_llama2(self):
+        tokenizer = self.over_characters(byte_fallback=True, fuse_unk=True)
+        tokenizer.normalizer = normalizers.Sequence([
+            normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        tokenizer.decoder = decoders.Sequence([
+            decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
+            decoders.Strip(" ", 1, 0)])
+        self.save_and_compare(tokenizer)
+
+    def test_metaspace(self):
+        for scheme in ("always", "first", "never"):
+            for split in (True, False):
+                tokenizer = self.over_characters(fuse_unk=split, ignore_merges=not split)
+                tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
+                    prepend_scheme=scheme, split=split)
+                tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme, split=split)
+                with self.subTest(scheme=scheme, split=split):
+                    self.save_and_compare(tokenizer)
+
+    def test_decoder_sequence(self):
+        tokenizer = self.build(pattern=QWEN)
+        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Fuse()])
+        self.save_and_compare(tokenizer)
+
+    def test_begin_and_end_tokens(self):
+        tokenizer = self.build(pattern=LLAMA3)
+        begin, end = [(t, tokenizer.token_to_id(t)) for t in ("<|im_start|>", "<|im_end|>")]
+        template = processors.TemplateProcessing(
+            single=f"{begin[0]} $A {end[0]}:0 {end[0]}", pair="$A $B", special_tokens=[begin, end])
+        for processor in (
+            template, processors.ByteLevel(), processors.RobertaProcessing(sep=end, cls=begin),
+            processors.Sequence([processors.ByteLevel(), template]),
+        ):
+            tokenizer.post_processor = processor
+            path = self.path("tokenizer.json")
+            tokenizer.save(path)
+            answers = run_tool(path, [t.encode() for t in PROSE], "--add_special")
+            for text, answer in zip(PROSE, answers):
+                self.assertEqual(answer["ids"], tokenizer.encode(text).ids, repr(text))
 
     def test_trainer(self):
         """Our trainer learns the merges that the library's learns, and its files load there."""

@@ -115,15 +115,24 @@ TEST(Tokenizer, BadFilesAreNamedWithTheirFault) {
   no_decoder.replace(no_decoder.find("\"decoder\""), 9, "\"other\"");
   std::string wordpiece = SmallJson(kMerges, kAdded);
   wordpiece.replace(wordpiece.find("\"BPE\""), 5, "\"WordPiece\"");
-  std::string metaspace = SmallJson(kMerges, kAdded);
-  metaspace.replace(metaspace.find("\"Split\""), 7, "\"Metaspace\"");
+  std::string bert = SmallJson(kMerges, kAdded);
+  bert.replace(bert.find("\"Split\""), 7, "\"BertPreTokenizer\"");
+  std::string template_without_text = SmallJson(kMerges, kAdded);
+  template_without_text.insert(1, R"("post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<s>"}}],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [10], "tokens": ["<s>"]}}},)");
+  std::string template_of_unknown = SmallJson(kMerges, kAdded);
+  template_of_unknown.insert(1, R"("post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<x>"}}, {"Sequence": {"id": "A"}}]},)");
   const std::vector<BadFile> bad = {
       {"{\"model\": ", "parse error"},
       {"[]", "not a valid tokenizer.json"},
-      {"{}", "pre_tokenizer"},
+      {"{}", "model type"},
       {no_decoder, "decoder"},
       {wordpiece, "WordPiece"},
-      {metaspace, "Metaspace"},
+      {bert, "BertPreTokenizer"},
+      {template_without_text, "names it 0 times"},
+      {template_of_unknown, "neither the text nor one of its special_tokens"},
       {SmallJson(R"("a z")", kAdded), "not in the vocabulary"},
       {SmallJson(R"("a b c")", kAdded), "not a pair"},
       {SmallJson(kMerges, R"({"id": 10})"), "added_tokens entry 0"},
@@ -135,6 +144,62 @@ TEST(Tokenizer, BadFilesAreNamedWithTheirFault) {
     EXPECT_NE(status.message().find("dir/tokenizer.json"), absl::string_view::npos) << status;
     EXPECT_NE(status.message().find(file.says), absl::string_view::npos) << status;
   }
+}
+
+TEST(Tokenizer, BeginAndEndTokensAreThoseOfThePostProcessor) {
+  EXPECT_EQ(Small().Encode("ab", true, true), (Ids{7}));
+  std::string json = SmallJson(kMerges, kAdded);
+  json.insert(1, R"("post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"},
+      {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+       {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<think>", "type_id": 0}}],
+       "special_tokens": {"<s>": {"id": "<s>", "ids": [10], "tokens": ["<s>"]},
+       "<think>": {"id": "<think>", "ids": [12], "tokens": ["<think>"]}}}]},)");
+  const auto tokenizer = Tokenizer::FromJson(json, "small");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(tokenizer->special_prefix(), Ids{10});
+  EXPECT_EQ(tokenizer->special_suffix(), Ids{12});
+  EXPECT_EQ(tokenizer->Encode("ab", true, true), (Ids{10, 7, 12}));
+  EXPECT_EQ(tokenizer->Encode("", true, true), (Ids{10, 12}));
+  EXPECT_EQ(tokenizer->Encode("ab"), (Ids{7}));
+}
+
+// A tokenizer of the kind of Llama 2: over characters, with byte fallback.
+TEST(Tokenizer, CharactersWithByteFallback) {
+  const auto tokenizer = Tokenizer::FromJson(R"({
+    "added_tokens": [{"id": 1, "content": "<s>", "special": true, "normalized": false}],
+    "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "_"},
+      {"type": "Replace", "pattern": {"String": " "}, "content": "_"}]},
+    "decoder": {"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "_"}, "content": " "}, {"type": "ByteFallback"},
+      {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    "model": {"type": "BPE", "byte_fallback": true, "fuse_unk": true, "unk_token": "<unk>",
+      "vocab": {"<unk>": 0, "<s>": 1, "<0xC3>": 2, "<0xA9>": 3, "_": 4, "a": 5, "_a": 6, "b": 7},
+      "merges": ["_ a"]}})",
+                                             "llama");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(tokenizer->Encode("a b\xC3\xA9"), (Ids{6, 4, 7, 2, 3}));
+  EXPECT_EQ(tokenizer->Encode("xyb"), (Ids{4, 0, 7}));  // Two unknown characters, one token.
+  EXPECT_EQ(tokenizer->Encode("<s>a"), (Ids{1, 6}));
+  EXPECT_EQ(tokenizer->Decode(Ids{6, 4, 7, 2, 3}), "a b\xC3\xA9");
+  EXPECT_EQ(tokenizer->Decode(Ids{2}), "\xEF\xBF\xBD");
+  EXPECT_EQ(tokenizer->TokenBytes(6), " a");
+  EXPECT_EQ(tokenizer->TokenBytes(2), "\xC3");
+  EXPECT_EQ(tokenizer->TokenId(" a"), 6);
+}
+
+TEST(Tokenizer, OtherFormsOfTokenizersAreNamed) {
+  const std::string dir = MakeTempDirectory("tokenizer").value();
+  const std::string path = JoinPath(dir, "tokenizer.json");
+  ASSERT_TRUE(WriteFileAtomic(JoinPath(dir, "vocab.json"), "{}").ok());
+  absl::Status status = Tokenizer::Load(path).status();
+  EXPECT_NE(status.message().find("vocab.json beside it is not read"), absl::string_view::npos)
+      << status;
+  EXPECT_NE(status.message().find("save_pretrained"), absl::string_view::npos) << status;
+  ASSERT_TRUE(
+      WriteFileAtomic(path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\n").ok());
+  status = Tokenizer::Load(path).status();
+  EXPECT_NE(status.message().find("is a Git LFS pointer"), absl::string_view::npos) << status;
+  EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
 TEST(Tokenizer, MissingFileIsNamed) {
