@@ -13,6 +13,7 @@
 #include <span>
 
 #include "model/decode_chunk.h"
+#include "model/layers/bias.h"
 #include "model/layers/linear.h"
 #include "model/layers/lm_head.h"
 #include "model/layers/rms_norm.h"
@@ -150,16 +151,18 @@ at::Tensor Attend(const ModelConfig& config, const StepTensors& step, int64_t la
   return out;
 }
 
-// Returns x [T, C] + input weight^T. If the ranks hold shards of the input's columns, all-reduces
-// the GEMM's partial results.
+// Returns x [T, C] + input weight^T + bias. If the ranks hold shards of the input's columns,
+// all-reduces the GEMM's partial results.
 at::Tensor AddGemm(const DecodeModel& model, const at::Tensor& x, const at::Tensor& input,
-                   const at::Tensor& weight) {
+                   const at::Tensor& weight, const at::Tensor& bias) {
   const at::Tensor product = at::linear(input, weight);
   if (model.ranks != nullptr) {
     const absl::Status summed = model.ranks->AllReduce(product);
     TORCH_CHECK(summed.ok(), summed.message());
   }
-  return x + product;
+  at::Tensor sum = x + product;
+  BiasForward(model.context, {bias}, sum);
+  return sum;
 }
 
 }  // namespace
@@ -178,16 +181,18 @@ at::Tensor DecodeWithAten(const DecodeModel& model, const DecodeBatch& rows, Pag
     LinearForward(model.context, normed, w.q, false, qkv.narrow(1, 0, q_size));
     LinearForward(model.context, normed, w.k, false, qkv.narrow(1, q_size, kv_size));
     LinearForward(model.context, normed, w.v, false, qkv.narrow(1, q_size + kv_size, kv_size));
+    BiasForward(model.context, {w.q_bias, w.k_bias, w.v_bias}, qkv);
     const at::Tensor qk = HeadNormRotaryForward(model.context, config, qkv, w.q_norm, w.k_norm,
                                                 model.rotary, step.positions, &rstd);
-    x = AddGemm(model, x, Attend(config, step, layer, qk, qkv, cache), w.o);
+    x = AddGemm(model, x, Attend(config, step, layer, qk, qkv, cache), w.o, w.o_bias);
     normed = RmsNormForward(model.context, x, w.post_norm, config.rms_norm_eps, &rstd);
     at::Tensor gate_up = at::empty({count, 2 * config.intermediate_size}, x.options());
     LinearForward(model.context, normed, w.gate, false,
                   gate_up.narrow(1, 0, config.intermediate_size));
     LinearForward(model.context, normed, w.up, false,
                   gate_up.narrow(1, config.intermediate_size, config.intermediate_size));
-    x = AddGemm(model, x, SwigluForward(model.context, gate_up), w.down);
+    BiasForward(model.context, {w.gate_bias, w.up_bias}, gate_up);
+    x = AddGemm(model, x, SwigluForward(model.context, gate_up), w.down, w.down_bias);
   }
   if (rows.logit_rows.empty())
     return at::empty({0, config.vocab_size}, x.options().dtype(at::kFloat));

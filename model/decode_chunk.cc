@@ -123,6 +123,14 @@ void DecodeChunk::Gemm(const at::Tensor& weight, const float* in, float* out) {
                 1, in, padded_, out, padded_, false);
 }
 
+void DecodeChunk::AddBias(const at::Tensor& bias, float* out) {
+  if (!bias.defined()) return;
+  const float* values = bias.const_data_ptr<float>();
+  for (int64_t i = 0; i < bias.size(0); ++i) {
+    for (int64_t r = 0; r < padded_; ++r) out[i * padded_ + r] += values[i];
+  }
+}
+
 void DecodeChunk::AddTransposedOut() {
   kernels_.transpose(config_.hidden_size, padded_, transposed_out_, padded_, normed_,
                      config_.hidden_size);
@@ -136,6 +144,9 @@ void DecodeChunk::Project(const DecoderLayerParameters& w) {
   Gemm(w.q, transposed_in_, transposed_out_);
   Gemm(w.k, transposed_in_, transposed_out_ + q_size * padded_);
   Gemm(w.v, transposed_in_, transposed_out_ + (q_size + kv_size) * padded_);
+  AddBias(w.q_bias, transposed_out_);
+  AddBias(w.k_bias, transposed_out_ + q_size * padded_);
+  AddBias(w.v_bias, transposed_out_ + (q_size + kv_size) * padded_);
   kernels_.transpose(qkv_size_, padded_, transposed_out_, padded_, qkv_, qkv_size_);
   RotateHeads(0, config_.num_heads, w.q_norm);
   RotateHeads(config_.num_heads, config_.num_kv_heads, w.k_norm);
@@ -180,6 +191,7 @@ void DecodeChunk::AttentionBlock(int64_t layer) {
   }
   TransposeIn(attention_, q_size);
   Gemm(model_.layers[layer].o, transposed_in_, transposed_out_);
+  AddBias(model_.layers[layer].o_bias, transposed_out_);
   AddTransposedOut();
 }
 
@@ -212,9 +224,12 @@ void DecodeChunk::MlpBlock(const DecoderLayerParameters& w) {
   TransposeIn(normed_, config_.hidden_size);
   Gemm(w.gate, transposed_in_, transposed_out_);
   Gemm(w.up, transposed_in_, transposed_out_ + size * padded_);
+  AddBias(w.gate_bias, transposed_out_);
+  AddBias(w.up_bias, transposed_out_ + size * padded_);
   kernels_.swiglu_flat(size * padded_, transposed_out_, transposed_out_ + size * padded_,
                        transposed_in_);
   Gemm(w.down, transposed_in_, transposed_out_);
+  AddBias(w.down_bias, transposed_out_);
   AddTransposedOut();
 }
 

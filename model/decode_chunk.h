@@ -53,6 +53,8 @@ class DecodeChunk {
   // out [N, R] = weight [N, C] in [C, R]
   void Gemm(const at::Tensor& weight, const float* in, float* out);
   // x += (transposed_out_ [C, R])^T
+  // Adds `bias`, if it is defined, to the features `out` [bias.size(0), padded_].
+  void AddBias(const at::Tensor& bias, float* out);
   void AddTransposedOut();
   // Writes queries, keys and values [R, (H + 2K) D] of this layer, after norm and RoPE, to qkv_.
   void Project(const DecoderLayerParameters& w);

@@ -223,6 +223,23 @@ TEST_P(DecodeTest, MistakesOfTheCallerAreRefused) {
   EXPECT_NO_THROW(model_->Step({SliceOf(tokens, 12, one)}, &cache));
 }
 
+// Biases and YaRN are in the steps as in the whole forward pass.
+TEST_P(DecodeTest, BiasesAndScaledRopeAreThoseOfForward) {
+  ModelConfig config = SmallConfig(ModelFamily::kLlama, false);
+  config.attention_bias = config.mlp_bias = true;
+  config.rope_scaling = {
+      .type = RopeType::kYarn, .factor = 4, .original_max_positions = 64, .attention_factor = 1.2};
+  Transformer::Options options;
+  options.cpu_threads = 2;
+  options.force_aten = GetParam() == Path::kAten;
+  const Transformer model(config, SmallWeights(config, 1), options);
+  const auto sequences = RandomTokens(config, {70}, 3);
+  PagedKvCache cache(config, 5, at::kCPU, at::kFloat);
+  const Pages pages = {4, 0, 3, 1, 2};
+  const at::Tensor steps = InChunks(model, sequences[0], {1}, pages, &cache);
+  EXPECT_LT(MaxDifference(steps, model.Logits(PackSequences(sequences))), 1e-4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, DecodeTest, testing::Values(Path::kKernels, Path::kAten),
                          [](const auto& info) {
                            return std::string(info.param == Path::kKernels ? "Kernels" : "Aten");

@@ -35,8 +35,21 @@ std::vector<Case> Cases() {
       {"qwen3_tied", SmallConfig(ModelFamily::kQwen3, true), int64_t{1} << 40},
       {"qwen3_untied_in_shards", SmallConfig(ModelFamily::kQwen3, false), 40000},
       {"llama3_scaled_rope", SmallConfig(ModelFamily::kLlama, false), int64_t{1} << 40}};
+  const auto add = [&](const char* name, ModelFamily family, const RopeScaling& scaling) {
+    cases.push_back({name, SmallConfig(family, false), int64_t{1} << 40});
+    cases.back().config.rope_scaling = scaling;
+    cases.back().config.attention_bias = family != ModelFamily::kQwen2;
+    cases.back().config.mlp_bias = family == ModelFamily::kLlama;
+  };
+  add("qwen2", ModelFamily::kQwen2, {});
+  add("qwen3_biases_yarn", ModelFamily::kQwen3,
+      {.type = RopeType::kYarn,
+       .factor = 4,
+       .original_max_positions = 64,
+       .attention_factor = 1.2});
+  add("llama_biases_linear_rope", ModelFamily::kLlama, {.type = RopeType::kLinear, .factor = 2});
   cases[1].config.rope_theta = 1e6;
-  cases[2].config.rope_scaling = {8.0, 1.0, 4.0, 64};
+  cases[2].config.rope_scaling = {RopeType::kLlama3, 8.0, 1.0, 4.0, 64};
   return cases;
 }
 

@@ -39,9 +39,18 @@ Transformer::Options WithThreads(int threads, bool force_aten = false) {
   return options;
 }
 
+// A model with every bias and YaRN.
+ModelConfig BiasedConfig() {
+  ModelConfig config = SmallConfig(ModelFamily::kLlama, false);
+  config.attention_bias = config.mlp_bias = true;
+  config.rope_scaling = {
+      .type = RopeType::kYarn, .factor = 4, .original_max_positions = 64, .attention_factor = 1.2};
+  return config;
+}
+
 TEST(TransformerTest, EveryGradientAgainstFiniteDifferences) {
-  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    const ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
+  for (const ModelConfig& config : {SmallConfig(ModelFamily::kQwen3, true),
+                                    SmallConfig(ModelFamily::kLlama, false), BiasedConfig()}) {
     const auto weights = SmallWeights(config, 1, at::kDouble);
     const Transformer model(config, weights);
     const PackedBatch batch = PackSequences(RandomTokens(config, {13, 6}, 2));
@@ -69,8 +78,8 @@ TEST(TransformerTest, EveryGradientAgainstFiniteDifferences) {
 }
 
 TEST(TransformerTest, KernelsAgreeWithAten) {
-  for (bool tied : {true, false}) {
-    const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+  for (const ModelConfig& config : {SmallConfig(ModelFamily::kQwen3, true),
+                                    SmallConfig(ModelFamily::kQwen3, false), BiasedConfig()}) {
     const auto weights = SmallWeights(config, 1);
     const PackedBatch batch = PackSequences(RandomTokens(config, {60, 1, 0, 121}, 2));
     const at::Tensor targets = NextTokenTargets(batch, {10, 1, 1, 50});
@@ -89,8 +98,8 @@ TEST(TransformerTest, KernelsAgreeWithAten) {
 
 TEST(TransformerTest, ForwardBackwardIsForwardThenBackward) {
   using Sum = Transformer::GradientWrite;
-  for (const bool tied : {true, false}) {
-    const ModelConfig config = SmallConfig(ModelFamily::kQwen3, tied);
+  for (const ModelConfig& config : {SmallConfig(ModelFamily::kQwen3, true),
+                                    SmallConfig(ModelFamily::kQwen3, false), BiasedConfig()}) {
     const Transformer model(config, SmallWeights(config, 1), WithThreads(2));
     const PackedBatch batch = PackSequences(RandomTokens(config, {60, 1, 0, 121}, 2));
     const at::Tensor targets = NextTokenTargets(batch, {10, 1, 1, 50});

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/layers/attention.h"
+#include "model/layers/bias.h"
 #include "model/layers/fp8.h"
 #include "model/layers/linear.h"
 #include "model/layers/rms_norm.h"
@@ -119,6 +120,7 @@ void EnsureQkv(const LayerEnvironment& e, const DecoderLayerParameters& w,
   saved->qkv =
       e.context.Empty({input.size(0), e.config.query_size() + 2 * e.config.kv_size()}, input);
   Project(e, normed, QkvWeights(w), saved->qkv);
+  BiasForward(e.context, {w.q_bias, w.k_bias, w.v_bias}, saved->qkv);
 }
 
 void EnsureHeads(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -142,6 +144,7 @@ void EnsurePostAttention(const LayerEnvironment& e, const DecoderLayerParameters
   if (saved->post_attention.defined()) return;
   EnsureAttention(e, w, saved);
   saved->post_attention = ResidualAdd(e, saved->input, {saved->attention, {}}, w.o);
+  BiasForward(e.context, {w.o_bias}, saved->post_attention);
 }
 
 void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
@@ -150,6 +153,7 @@ void EnsureGateUp(const LayerEnvironment& e, const DecoderLayerParameters& w,
   saved->gate_up = e.context.Empty({saved->post_attention.size(0), 2 * e.config.intermediate_size},
                                    saved->post_attention);
   Project(e, normed, GateUpWeights(w), saved->gate_up);
+  BiasForward(e.context, {w.gate_bias, w.up_bias}, saved->gate_up);
 }
 
 // Called after the forward pass's last use of the tensor.
@@ -192,6 +196,7 @@ at::Tensor MlpForward(const LayerEnvironment& e, const DecoderLayerParameters& w
   activated.value = SwigluForward(e.context, saved->gate_up, AmaxOf(e, &activated));
   DropIfRecomputed(LayerTensor::kGateUp, saved);
   at::Tensor out = ResidualAdd(e, saved->post_attention, activated, w.down);
+  BiasForward(e.context, {w.down_bias}, out);
   DropIfRecomputed(LayerTensor::kPostAttention, saved);
   DropIfRecomputed(LayerTensor::kActivated, saved);
   return out;
@@ -211,6 +216,7 @@ GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w
   GemmInput normed;
   if (!live->gate_up.defined()) normed = norm();
   EnsureGateUp(e, w, normed, live);
+  BiasBackward(e.context, d, {g->down_bias});
   ResidualAddGradient residual_add(e, {d, {}}, w.down);
   at::Tensor d_activated = e.context.Empty({d.size(0), e.config.intermediate_size}, d);
   residual_add.Input(d_activated);
@@ -221,6 +227,7 @@ GemmInput MlpBackward(const LayerEnvironment& e, const DecoderLayerParameters& w
                                    recompute ? AmaxOf(e, &activated) : nullptr);
   live->gate_up.reset();
   d_activated.reset();
+  BiasBackward(e.context, d_gate_up.value, {g->gate_bias, g->up_bias});
   residual_add.Weight(activated, !mode.replace, g->down);
   activated.value.reset();
 
@@ -240,6 +247,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                            const BackwardMode& mode, LayerActivations* live, const GemmInput& d,
                            DecoderLayerParameters* g) {
   EnsureAttention(e, w, live);
+  BiasBackward(e.context, d.value, {g->o_bias});
   ResidualAddGradient residual_add(e, d, w.o);
   residual_add.Weight({live->attention, {}}, !mode.replace, g->o);
   EnsureHeads(e, w, live);
@@ -256,6 +264,7 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
                          e.rotary, e.positions, d_qkv, g->q_norm, g->k_norm);
   live->qkv.reset();
   live->qk_rstd.reset();
+  BiasBackward(e.context, d_qkv, {g->q_bias, g->k_bias, g->v_bias});
 
   const GemmInput normed = FirstNorm(e, w, *live);
   const at::Tensor d_normed = ProjectBackward(e, {std::move(d_qkv), {}}, normed, QkvWeights(w),
@@ -268,7 +277,12 @@ void AttentionPartBackward(const LayerEnvironment& e, const DecoderLayerParamete
 
 DecoderLayerParameters::DecoderLayerParameters(const ParameterBuffer& buffer, int64_t layer) {
   const std::string prefix = absl::StrCat("model.layers.", layer, ".");
-  auto get = [&](const char* name) { return buffer.Get(absl::StrCat(prefix, name, ".weight")); };
+  const auto get = [&](const char* name) {
+    return buffer.Get(absl::StrCat(prefix, name, ".weight"));
+  };
+  const auto bias = [&](const char* name) {
+    return buffer.Get(absl::StrCat(prefix, name, ".bias"));
+  };
   input_norm = get("input_layernorm");
   q = get("self_attn.q_proj");
   k = get("self_attn.k_proj");
@@ -282,6 +296,17 @@ DecoderLayerParameters::DecoderLayerParameters(const ParameterBuffer& buffer, in
   gate = get("mlp.gate_proj");
   up = get("mlp.up_proj");
   down = get("mlp.down_proj");
+  if (buffer.config().qkv_bias()) {
+    q_bias = bias("self_attn.q_proj");
+    k_bias = bias("self_attn.k_proj");
+    v_bias = bias("self_attn.v_proj");
+  }
+  if (buffer.config().o_bias()) o_bias = bias("self_attn.o_proj");
+  if (buffer.config().mlp_bias) {
+    gate_bias = bias("mlp.gate_proj");
+    up_bias = bias("mlp.up_proj");
+    down_bias = bias("mlp.down_proj");
+  }
   qkv = Stacked(buffer.flat(), {q, k, v});
   gate_up = Stacked(buffer.flat(), {gate, up});
 }

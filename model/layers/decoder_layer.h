@@ -29,6 +29,11 @@ struct DecoderLayerParameters {
   at::Tensor post_norm;   // [C]
   at::Tensor gate, up;    // [F, C]
   at::Tensor down;        // [C, F]
+  // Undefined in models without these biases (ModelConfig::qkv_bias, o_bias, mlp_bias).
+  at::Tensor q_bias, k_bias, v_bias;  // [H D], [K D], [K D]
+  at::Tensor o_bias;                  // [C]
+  at::Tensor gate_bias, up_bias;      // [F]
+  at::Tensor down_bias;               // [C]
 
   // Views of the same memory as one matrix each (Stacked, linear.h); undefined unless contiguous.
   at::Tensor qkv;      // [(H + 2K) D, C]

@@ -109,7 +109,9 @@ CudaHeads CudaHeadsOf(const ModelConfig& config, const at::Tensor& qkv, const at
 }  // namespace
 
 RotaryTable MakeRotaryTable(const ModelConfig& config, at::Device device, at::ScalarType dtype) {
-  const std::vector<double> frequencies = RopeInverseFrequencies(config);
+  const std::vector<double> frequencies =
+      RopeInverseFrequencies(config.rope_theta, config.head_dim, config.rope_scaling);
+  const double factor = config.rope_scaling.attention_factor;
   const int64_t half = config.head_dim / 2;
   at::Tensor cos = at::empty({config.max_positions, half}, at::kDouble);
   at::Tensor sin = at::empty_like(cos);
@@ -118,8 +120,8 @@ RotaryTable MakeRotaryTable(const ModelConfig& config, at::Device device, at::Sc
   for (int64_t p = 0; p < config.max_positions; ++p) {
     for (int64_t i = 0; i < half; ++i) {
       const double angle = static_cast<double>(p) * frequencies[i];
-      *c++ = std::cos(angle);
-      *s++ = std::sin(angle);
+      *c++ = factor * std::cos(angle);
+      *s++ = factor * std::sin(angle);
     }
   }
   const at::ScalarType type = dtype == at::kDouble ? at::kDouble : at::kFloat;

@@ -14,6 +14,7 @@
 
 namespace tritonrl {
 
+// Cosines and sines of each position; YaRN's attention_factor is multiplied in.
 struct RotaryTable {
   at::Tensor cos;  // [max_positions, D / 2] fp32 (fp64 for a model in fp64)
   at::Tensor sin;

@@ -1,8 +1,8 @@
 #include "model/weights/model_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,104 +10,59 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 #include "base/runfiles.h"
 #include "base/status.h"
+#include "model/weights/json_fields.h"
+#include "model/weights/model_folder.h"
+#include "model/weights/safetensors.h"
 
 namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
 
-// Reads fields of one JSON object. status() is the first error; it names the source and the field.
-class FieldReader {
- public:
-  FieldReader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
-
-  bool Has(const char* field) const {
-    return object_.contains(field) && !object_.at(field).is_null();
-  }
-
-  void Integer(const char* field, bool required, int64_t* value) {
-    if (!Has(field)) return Missing(field, required);
-    if (!object_.at(field).is_number_integer()) return Fail(field, "must be a whole number");
-    *value = object_.at(field).get<int64_t>();
-  }
-
-  void Number(const char* field, bool required, double* value) {
-    if (!Has(field)) return Missing(field, required);
-    if (!object_.at(field).is_number()) return Fail(field, "must be a number");
-    *value = object_.at(field).get<double>();
-  }
-
-  void Bool(const char* field, bool* value) {
-    if (!Has(field)) return;
-    if (!object_.at(field).is_boolean()) return Fail(field, "must be true or false");
-    *value = object_.at(field).get<bool>();
-  }
-
-  void Fail(const char* field, const std::string& problem) {
-    if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(absl::StrCat(where_, ": field ", field, " ", problem));
-    }
-  }
-
-  const absl::Status& status() const { return status_; }
-
- private:
-  void Missing(const char* field, bool required) {
-    if (required) Fail(field, "is missing");
-  }
-
-  const Json& object_;
-  std::string where_;
-  absl::Status status_;
-};
-
-// Reads RoPE base and scaling in the form of transformers 4 (rope_theta, rope_scaling) or 5
-// (rope_parameters).
-void ReadRope(const Json& json, const std::string& where, FieldReader* fields,
-              ModelConfig* config) {
-  const bool nested = fields->Has("rope_parameters");
-  fields->Number("rope_theta", false, &config->rope_theta);
-  const char* name = nested ? "rope_parameters" : "rope_scaling";
-  if (!fields->Has(name)) return;
-  const Json& rope = json.at(name);
-  if (!rope.is_object()) return fields->Fail(name, "must be an object");
-  FieldReader nested_fields(rope, absl::StrCat(where, ": ", name));
-  nested_fields.Number("rope_theta", false, &config->rope_theta);
-  std::string type = "default";
-  for (const char* key : {"type", "rope_type"}) {
-    if (rope.contains(key) && rope.at(key).is_string()) type = rope.at(key).get<std::string>();
-  }
-  if (type == "llama3") {
-    RopeScaling& scaling = config->rope_scaling;
-    nested_fields.Number("factor", true, &scaling.factor);
-    nested_fields.Number("low_freq_factor", true, &scaling.low_freq_factor);
-    nested_fields.Number("high_freq_factor", true, &scaling.high_freq_factor);
-    nested_fields.Integer("original_max_position_embeddings", true,
-                          &scaling.original_max_positions);
-  } else if (type != "default") {
-    fields->Fail(name, absl::StrCat("has rope_type \"", type,
-                                    "\"; only \"default\" and \"llama3\" are supported"));
-  }
-  if (!nested_fields.status().ok()) fields->Fail(name, Message(nested_fields.status()));
-}
+// model_type of each family.
+constexpr std::pair<const char*, ModelFamily> kFamilies[] = {
+    {"qwen3", ModelFamily::kQwen3}, {"llama", ModelFamily::kLlama}, {"qwen2", ModelFamily::kQwen2}};
 
 // Refuses settings that change the computation and that this implementation does not support.
-void RefuseUnsupported(const Json& json, FieldReader* fields) {
-  bool flag = false;
-  for (const char* field : {"attention_bias", "mlp_bias", "use_sliding_window"}) {
-    flag = false;
-    fields->Bool(field, &flag);
-    if (flag) fields->Fail(field, "is true, which is not supported");
+void RefuseUnsupported(const Json& json, JsonFields* fields) {
+  bool sliding = false;
+  fields->Bool("use_sliding_window", &sliding);
+  if (sliding) fields->Fail("use_sliding_window", "is true, which is not supported");
+  if (fields->Has("layer_types")) {
+    for (const Json& type : json.at("layer_types")) {
+      if (type == "full_attention") continue;
+      fields->Fail("layer_types",
+                   absl::StrCat("names ", type.dump(), "; only \"full_attention\" is supported"));
+    }
   }
   if (fields->Has("hidden_act") && json.at("hidden_act") != "silu") {
     fields->Fail("hidden_act",
                  absl::StrCat("is ", json.at("hidden_act").dump(), "; only \"silu\" is supported"));
   }
+  for (const char* field : {"quantization_config", "compression_config"}) {
+    if (!fields->Has(field)) continue;
+    const Json& quantization = json.at(field);
+    const std::string method =
+        quantization.is_object() && quantization.contains("quant_method")
+            ? absl::StrCat(" (quant_method ", quantization.at("quant_method").dump(), ")")
+            : "";
+    fields->Fail(field,
+                 absl::StrCat("says that the weights are quantized", method,
+                              ", which is not supported; use the bf16 weights of the model"));
+  }
 }
 
-void ReadSpecialTokens(const Json& json, FieldReader* fields, ModelConfig* config) {
+std::optional<ModelFamily> FamilyNamed(const std::string& type) {
+  for (const auto& [name, family] : kFamilies) {
+    if (type == name) return family;
+  }
+  return std::nullopt;
+}
+
+void ReadSpecialTokens(const Json& json, JsonFields* fields, ModelConfig* config) {
   if (fields->Has("bos_token_id")) fields->Integer("bos_token_id", false, &config->bos_token_id);
   if (!fields->Has("eos_token_id")) return;
   const Json& eos = json.at("eos_token_id");
@@ -125,28 +80,11 @@ int64_t ModelConfig::NumParameters() const {
   int64_t layer = hidden_size * (query_size() + 2 * kv_size()) + query_size() * hidden_size +
                   3 * hidden_size * intermediate_size + 2 * hidden_size;
   if (qk_norm()) layer += 2 * head_dim;
+  if (qkv_bias()) layer += query_size() + 2 * kv_size();
+  if (o_bias()) layer += hidden_size;
+  if (mlp_bias) layer += 2 * intermediate_size + hidden_size;
   const int64_t embedding = vocab_size * hidden_size;
   return num_layers * layer + hidden_size + (tie_word_embeddings ? 1 : 2) * embedding;
-}
-
-std::vector<double> RopeInverseFrequencies(const ModelConfig& config) {
-  const RopeScaling& scaling = config.rope_scaling;
-  std::vector<double> frequencies(config.head_dim / 2);
-  for (size_t i = 0; i < frequencies.size(); ++i) {
-    double f = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / config.head_dim);
-    if (scaling.factor != 1.0) {
-      // Llama 3.1 divides the frequencies of long waves by `factor` and keeps those of short waves,
-      // with a transition, linear in the frequency, between the wavelengths original /
-      // low_freq_factor and original / high_freq_factor.
-      const double turns = scaling.original_max_positions * f / (2 * M_PI);
-      const double smooth =
-          (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
-      const double keep = std::min(1.0, std::max(0.0, smooth));
-      f = keep * f + (1 - keep) * f / scaling.factor;
-    }
-    frequencies[i] = f;
-  }
-  return frequencies;
 }
 
 absl::Status ValidateModelConfig(const ModelConfig& config, const std::string& where) {
@@ -189,15 +127,16 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,
     return absl::InvalidArgumentError(absl::StrCat(where, ": not a JSON object"));
   }
   ModelConfig config;
-  FieldReader fields(json, where);
+  JsonFields fields(json, where);
   const std::string type =
       json.contains("model_type") && json.at("model_type").is_string() ? json.at("model_type") : "";
-  if (type == "llama") {
-    config.family = ModelFamily::kLlama;
-  } else if (type != "qwen3") {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": field model_type is \"", type,
-                                                   "\"; \"qwen3\" and \"llama\" are supported"));
+  const std::optional<ModelFamily> family = FamilyNamed(type);
+  if (!family) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": field model_type is \"", type,
+                     "\"; \"qwen3\", \"qwen2\" and \"llama\" are supported"));
   }
+  config.family = *family;
   fields.Integer("hidden_size", true, &config.hidden_size);
   fields.Integer("num_hidden_layers", true, &config.num_layers);
   fields.Integer("num_attention_heads", true, &config.num_heads);
@@ -210,7 +149,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,
   fields.Integer("max_position_embeddings", false, &config.max_positions);
   fields.Number("rms_norm_eps", false, &config.rms_norm_eps);
   fields.Bool("tie_word_embeddings", &config.tie_word_embeddings);
-  ReadRope(json, where, &fields, &config);
+  if (config.family != ModelFamily::kQwen2) fields.Bool("attention_bias", &config.attention_bias);
+  if (config.family == ModelFamily::kLlama) fields.Bool("mlp_bias", &config.mlp_bias);
+  ReadRope(json, where, config.max_positions, &fields, &config.rope_theta, &config.rope_scaling);
   RefuseUnsupported(json, &fields);
   ReadSpecialTokens(json, &fields, &config);
   RETURN_IF_ERROR(fields.status());
@@ -218,19 +159,52 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,
   return config;
 }
 
+namespace {
+
+// Corrects *config, read from `json`, by the weights of `dir`, see the header.
+absl::Status CorrectByWeights(const Json& json, const std::string& dir, ModelConfig* config) {
+  const bool no_head_dim = config->qk_norm() && json.value("head_dim", Json()).is_null();
+  if (!config->tie_word_embeddings && !no_head_dim) return absl::OkStatus();
+  const absl::StatusOr<SafetensorsReader> reader = SafetensorsReader::OpenFolder(dir);
+  if (!reader.ok()) return absl::OkStatus();  // loading the weights reports it
+  const auto find = [&](const char* name) {
+    const auto found = reader->entries().find(name);
+    return found == reader->entries().end() ? nullptr : &found->second;
+  };
+  const SafetensorsEntry* norm = find("model.layers.0.self_attn.q_norm.weight");
+  if (no_head_dim && norm != nullptr && norm->shape.size() == 1) config->head_dim = norm->shape[0];
+  const SafetensorsEntry* head = find("lm_head.weight");
+  const SafetensorsEntry* embedding = find("model.embed_tokens.weight");
+  if (config->tie_word_embeddings && head != nullptr && embedding != nullptr) {
+    ASSIGN_OR_RETURN(config->tie_word_embeddings, SameElements(*head, *embedding));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir) {
   const std::string path = JoinPath(dir, "config.json");
+  if (!FileExists(path) && FileExists(JoinPath(dir, "adapter_config.json"))) {
+    return AdapterError(dir);
+  }
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return ParseModelConfig(text, path);
+  RETURN_IF_ERROR(RefuseGitLfsPointer(text, path));
+  ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(text, path));
+  RETURN_IF_ERROR(CorrectByWeights(Json::parse(text), dir, &config));
+  RETURN_IF_ERROR(ValidateModelConfig(config, path));
+  return config;
 }
 
 absl::Status WriteModelConfig(const ModelConfig& config, const std::string& dir,
                               const std::string& torch_dtype) {
   RETURN_IF_ERROR(ValidateModelConfig(config, JoinPath(dir, "config.json")));
+  const bool llama = config.family == ModelFamily::kLlama;
   const bool qwen3 = config.family == ModelFamily::kQwen3;
   nlohmann::ordered_json json = {
-      {"architectures", {qwen3 ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
-      {"model_type", qwen3 ? "qwen3" : "llama"},
+      {"architectures",
+       {llama ? "LlamaForCausalLM" : (qwen3 ? "Qwen3ForCausalLM" : "Qwen2ForCausalLM")}},
+      {"model_type", llama ? "llama" : (qwen3 ? "qwen3" : "qwen2")},
       {"hidden_size", config.hidden_size},
       {"num_hidden_layers", config.num_layers},
       {"num_attention_heads", config.num_heads},
@@ -243,22 +217,18 @@ absl::Status WriteModelConfig(const ModelConfig& config, const std::string& dir,
       {"rms_norm_eps", config.rms_norm_eps},
       {"tie_word_embeddings", config.tie_word_embeddings},
       {"hidden_act", "silu"},
-      {"attention_bias", false},
+      {"attention_bias", config.attention_bias},
       {"attention_dropout", 0.0},
       {"initializer_range", 0.02},
       {"use_cache", true},
       {"torch_dtype", torch_dtype}};
-  if (qwen3) {
+  if (config.mlp_bias) json["mlp_bias"] = true;
+  if (!llama) {
     json["use_sliding_window"] = false;
     json["max_window_layers"] = config.num_layers;
   }
-  if (config.rope_scaling.factor != 1.0) {
-    const RopeScaling& scaling = config.rope_scaling;
-    json["rope_scaling"] = {{"rope_type", "llama3"},
-                            {"factor", scaling.factor},
-                            {"low_freq_factor", scaling.low_freq_factor},
-                            {"high_freq_factor", scaling.high_freq_factor},
-                            {"original_max_position_embeddings", scaling.original_max_positions}};
+  if (config.rope_scaling.type != RopeType::kDefault) {
+    json["rope_scaling"] = RopeScalingJson(config.rope_scaling);
   }
   json["bos_token_id"] = config.bos_token_id < 0 ? Json() : Json(config.bos_token_id);
   if (config.eos_token_ids.size() == 1) {

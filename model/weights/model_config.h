@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/weights/rope.h"
 
 namespace tritonrl {
 
@@ -17,14 +18,7 @@ namespace tritonrl {
 enum class ModelFamily {
   kQwen3,  // RMSNorm over each query and key head before RoPE
   kLlama,  // no query/key norm
-};
-
-// Frequency scaling of Llama 3.1 ("rope_type": "llama3"); factor 1 means plain RoPE.
-struct RopeScaling {
-  double factor = 1.0;
-  double low_freq_factor = 1.0;
-  double high_freq_factor = 4.0;
-  int64_t original_max_positions = 8192;
+  kQwen2,  // no query/key norm; query, key and value projections have biases
 };
 
 // Field names in comments are those of `config.json`.
@@ -43,9 +37,15 @@ struct ModelConfig {
   bool tie_word_embeddings = false;          // tie_word_embeddings
   int64_t bos_token_id = -1;                 // bos_token_id; -1 if null
   std::vector<int64_t> eos_token_ids;        // eos_token_id: one number or a list
-  RopeScaling rope_scaling;                  // rope_scaling (llama3 only)
+  RopeScaling rope_scaling;                  // rope_scaling or rope_parameters
+  bool attention_bias = false;               // attention_bias; without effect in kQwen2
+  bool mlp_bias = false;                     // mlp_bias (Llama)
 
   bool qk_norm() const { return family == ModelFamily::kQwen3; }
+  // Which projections have biases.
+  bool qkv_bias() const { return attention_bias || family == ModelFamily::kQwen2; }
+  bool o_bias() const { return attention_bias && family != ModelFamily::kQwen2; }
+  bool has_biases() const { return qkv_bias() || mlp_bias; }
   // Query heads that share one key/value head.
   int64_t group_size() const { return num_heads / num_kv_heads; }
   int64_t query_size() const { return num_heads * head_dim; }
@@ -53,10 +53,6 @@ struct ModelConfig {
   // Number of parameters, a tied head counted once.
   int64_t NumParameters() const;
 };
-
-// The head_dim / 2 inverse frequencies of RoPE, in radians a position, with Llama 3.1 scaling if
-// `config` sets it.
-std::vector<double> RopeInverseFrequencies(const ModelConfig& config);
 
 // ModelConfigPath returns the path of a shipped configuration (model/configs) by name, e.g.
 // "qwen3_8b"; it returns a path that ends in .json unchanged. ReadModelShape reads that file.
@@ -68,8 +64,11 @@ absl::StatusOr<ModelConfig> ReadModelShape(absl::string_view name_or_path);
 // otherwise. `where` names the source in messages.
 absl::Status ValidateModelConfig(const ModelConfig& config, const std::string& where);
 
-// Reads `dir`/config.json. Errors name the file and the field; InvalidArgument for a missing,
-// malformed or unsupported field.
+// Reads `dir`/config.json. Where the file is wrong or silent, the weights of `dir`, if there are
+// any, decide: a head that differs from the embedding is a parameter of its own even if the file
+// says tie_word_embeddings, and the norms of Qwen3's heads give a missing head_dim. Errors name the
+// file and the field; InvalidArgument for a missing, malformed or unsupported field, for a folder
+// with only a LoRA adapter, and for a pointer of Git LFS instead of the file.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& dir);
 // Parses the text of a config.json; `where` names its source in messages.
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -68,7 +67,7 @@ TEST(ConfigTest, WritesWhatItReads) {
     ModelConfig config = SmallConfig(family, false);
     config.eos_token_ids = {7};
     config.rope_theta = 500000.0;
-    if (family == ModelFamily::kLlama) config.rope_scaling = {8.0, 1.0, 4.0, 64};
+    if (family == ModelFamily::kLlama) config.rope_scaling = {RopeType::kLlama3, 8.0, 1.0, 4.0, 64};
     ASSERT_TRUE(WriteModelConfig(config, dir).ok());
     const auto again = ReadModelConfig(dir);
     ASSERT_TRUE(again.ok()) << again.status();
@@ -84,6 +83,33 @@ TEST(ConfigTest, WritesWhatItReads) {
   }
 }
 
+TEST(ConfigTest, WritesBiasesAndScalingsThatItReads) {
+  const std::string dir = MakeTempDirectory("config").value();
+  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama, ModelFamily::kQwen2}) {
+    ModelConfig config = SmallConfig(family, false);
+    const bool qwen2 = family == ModelFamily::kQwen2;
+    config.attention_bias = !qwen2;
+    config.mlp_bias = family == ModelFamily::kLlama;
+    config.rope_scaling = {.type = RopeType::kYarn,
+                           .factor = 4,
+                           .original_max_positions = 64,
+                           .beta_fast = 20,
+                           .beta_slow = 2,
+                           .truncate = false,
+                           .attention_factor = 1.25};
+    ASSERT_TRUE(WriteModelConfig(config, dir).ok());
+    const auto again = ReadModelConfig(dir);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->family, family);
+    EXPECT_EQ(again->NumParameters(), config.NumParameters());
+    EXPECT_TRUE(again->qkv_bias());
+    EXPECT_EQ(again->o_bias(), !qwen2);
+    EXPECT_EQ(again->mlp_bias, config.mlp_bias);
+    EXPECT_EQ(RopeScalingJson(again->rope_scaling), RopeScalingJson(config.rope_scaling));
+  }
+  EXPECT_TRUE(RemoveTree(dir).ok());
+}
+
 TEST(ConfigTest, EachMistakeNamesFileAndField) {
   const struct {
     const char* from;
@@ -96,11 +122,23 @@ TEST(ConfigTest, EachMistakeNamesFileAndField) {
       {"\"head_dim\": 32", "\"head_dim\": 33", "head_dim 33 must be even"},
       {"\"qwen3\"", "\"gpt2\"", "field model_type is \"gpt2\""},
       {"\"silu\"", "\"gelu\"", "field hidden_act"},
-      {"\"attention_bias\": false", "\"attention_bias\": true", "field attention_bias is true"},
+      {"\"use_sliding_window\": false",
+       "\"layer_types\": [\"full_attention\", \"sliding_attention\"]",
+       "field layer_types names \"sliding_attention\""},
+      {"\"attention_bias\": false", "\"quantization_config\": {\"quant_method\": \"fp8\"}",
+       "field quantization_config says that the weights are quantized (quant_method \"fp8\")"},
+      {"\"attention_bias\": false", "\"partial_rotary_factor\": 0.5",
+       "field partial_rotary_factor is 0.5"},
       {"\"num_hidden_layers\": 4", "\"num_hidden_layers\": 0", "field num_hidden_layers is 0"},
       {"\"vocab_size\": 768", "\"vocab_size\": 3000000000",
        "vocab_size is 3000000000, must be from 1 to 2147483648"},
-      {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"yarn\"}", "\"yarn\""},
+      {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"longrope\"}", "\"longrope\""},
+      {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"yarn\"}",
+       "field factor is missing"},
+      {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 0}",
+       "rope_scaling: field factor must be positive"},
+      {"\"rope_scaling\": null", "\"rope_parameters\": {\"full_attention\": {}}",
+       "field rope_parameters has values of its own for \"full_attention\""},
       {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"llama3\"}", "factor"},
       {"[3, 5]", "\"stop\"", "field eos_token_id"},
       {"{\n", "[\n", "not a JSON object"},
@@ -115,19 +153,6 @@ TEST(ConfigTest, EachMistakeNamesFileAndField) {
   }
   EXPECT_NE(ReadModelConfig("/nowhere").status().message().find("/nowhere/config.json"),
             std::string::npos);
-}
-
-TEST(ConfigTest, Llama3ScalingKeepsShortWavesAndStretchesLongOnes) {
-  ModelConfig config = SmallConfig(ModelFamily::kLlama);
-  config.head_dim = 128;
-  config.rope_theta = 500000.0;
-  const std::vector<double> plain = RopeInverseFrequencies(config);
-  config.rope_scaling = {8.0, 1.0, 4.0, 8192};
-  const std::vector<double> scaled = RopeInverseFrequencies(config);
-  EXPECT_EQ(plain[0], 1.0);
-  EXPECT_EQ(scaled[0], 1.0);
-  EXPECT_NEAR(scaled[63], plain[63] / 8, 1e-15);
-  EXPECT_NEAR(plain[32], 1 / std::sqrt(500000.0), 1e-12);
 }
 
 }  // namespace

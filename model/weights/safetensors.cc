@@ -11,10 +11,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
 #include "base/status.h"
+#include "model/weights/model_folder.h"
 
 namespace tritonrl {
 namespace {
@@ -65,7 +68,12 @@ absl::StatusOr<SafetensorsEntry> ParseEntry(const std::string& path, const std::
   entry.path = path;
   const std::string type = json.at("dtype");
   const std::optional<at::ScalarType> dtype = TypeFromName(type);
-  if (!dtype) return error(absl::StrCat("has element type ", type, ", which is not supported"));
+  if (!dtype) {
+    const bool quantized = absl::StartsWith(type, "F8_") || absl::StartsWith(type, "F4");
+    return error(absl::StrCat(
+        "has element type ", type, ", which is not supported",
+        quantized ? ": the checkpoint is quantized; use the bf16 weights of the model" : ""));
+  }
   entry.dtype = *dtype;
   int64_t size = static_cast<int64_t>(c10::elementSize(*dtype));
   for (const Json& n : json.at("shape")) {
@@ -107,12 +115,35 @@ absl::Status ReadStrided(const SafetensorsEntry& entry, int64_t begin, int64_t c
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> SameElements(const SafetensorsEntry& a, const SafetensorsEntry& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  if (a.path == b.path && a.begin == b.begin) return true;
+  constexpr int64_t kChunkBytes = 4 << 20;
+  const ScopedFd file_a(open(a.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file_a.valid()) return ErrnoStatus(errno, "open", a.path);
+  const ScopedFd file_b(open(b.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file_b.valid()) return ErrnoStatus(errno, "open", b.path);
+  std::string bytes_a, bytes_b;
+  for (int64_t at = 0; at < a.size; at += kChunkBytes) {
+    const int64_t count = std::min(kChunkBytes, a.size - at);
+    bytes_a.resize(count);
+    bytes_b.resize(count);
+    RETURN_IF_ERROR(ReadAt(file_a.get(), a.begin + at, count, bytes_a.data(), a.path));
+    RETURN_IF_ERROR(ReadAt(file_b.get(), b.begin + at, count, bytes_b.data(), b.path));
+    if (bytes_a != bytes_b) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFile(const std::string& path) {
   const ScopedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return ErrnoStatus(errno, "open", path);
   ASSIGN_OR_RETURN(const int64_t file_size, FileSize(path));
   unsigned char prefix[8] = {};
   if (file_size < 8) return absl::DataLossError(absl::StrCat(path, ": truncated (no header)"));
+  std::string start(std::min<int64_t>(file_size, 64), '\0');
+  RETURN_IF_ERROR(ReadAt(file.get(), 0, static_cast<int64_t>(start.size()), start.data(), path));
+  RETURN_IF_ERROR(RefuseGitLfsPointer(start, path));
   RETURN_IF_ERROR(ReadAt(file.get(), 0, 8, reinterpret_cast<char*>(prefix), path));
   uint64_t header_size = 0;
   for (int i = 7; i >= 0; --i) header_size = header_size << 8 | prefix[i];
@@ -150,11 +181,9 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFolder(const std::strin
   const std::string index_path = JoinPath(dir, "model.safetensors.index.json");
   const std::string single = JoinPath(dir, "model.safetensors");
   if (FileExists(single)) return OpenFile(single);
-  if (!FileExists(index_path)) {
-    return absl::NotFoundError(
-        absl::StrCat(dir, ": holds neither model.safetensors nor model.safetensors.index.json"));
-  }
+  if (!FileExists(index_path)) return NoWeightsError(dir);
   ASSIGN_OR_RETURN(const std::string text, ReadFile(index_path));
+  RETURN_IF_ERROR(RefuseGitLfsPointer(text, index_path));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("weight_map") || !json.at("weight_map").is_object()) {
     return absl::DataLossError(absl::StrCat(index_path, ": no object weight_map in it"));
@@ -164,12 +193,18 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::OpenFolder(const std::strin
   std::map<std::string, SafetensorsReader> shards;
   for (const auto& [name, file] : json.at("weight_map").items()) {
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos) {
-      return absl::DataLossError(
-          absl::StrCat(index_path, ": tensor ", name, " names no file of the folder"));
+      return absl::DataLossError(absl::StrCat(index_path, ": places tensor ", name, " in ",
+                                              file.dump(), ", which is no file of the folder"));
     }
     const std::string path = JoinPath(dir, file.get<std::string>());
     auto shard = shards.find(path);
     if (shard == shards.end()) {
+      if (!FileExists(path)) {
+        return absl::DataLossError(absl::StrCat(
+            path,
+            ": is missing, though model.safetensors.index.json lists it; copy or download "
+            "it into the folder"));
+      }
       ASSIGN_OR_RETURN(SafetensorsReader opened, OpenFile(path));
       shard = shards.emplace(path, std::move(opened)).first;
     }

@@ -33,15 +33,19 @@ absl::Status ReadElements(const SafetensorsEntry& entry, int64_t begin, int64_t 
 absl::Status ReadStrided(const SafetensorsEntry& entry, int64_t begin, int64_t count, int64_t runs,
                          int64_t stride, void* to);
 
+// Whether two tensors have the same type, shape and bytes. Reads both, up to the first difference.
+absl::StatusOr<bool> SameElements(const SafetensorsEntry& a, const SafetensorsEntry& b);
+
 // Index by name of the tensors of one file or of all shards of a folder. It holds no tensor data
 // and no open file.
 class SafetensorsReader {
  public:
   // Reads the header and checks that the file has all the bytes that the header lists. DataLoss
-  // names the file and, for an invalid entry, the tensor.
+  // names the file and, for an invalid entry, the tensor. FailedPrecondition for a Git LFS pointer.
   static absl::StatusOr<SafetensorsReader> OpenFile(const std::string& path);
   // Opens `dir`/model.safetensors, or else the shards that `dir`/model.safetensors.index.json
-  // lists. NotFound if `dir` has neither.
+  // lists. If `dir` has neither, the error says what it holds instead (NoWeightsError). DataLoss
+  // names a shard that is missing, or that the index places outside the folder.
   static absl::StatusOr<SafetensorsReader> OpenFolder(const std::string& dir);
 
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }

@@ -49,9 +49,15 @@ TEST(WeightShard, ASizeThatIsNotDivisibleIsNamed) {
   EXPECT_TRUE(absl::IsInvalidArgument(ShardConfig(config, 0).status()));
 }
 
+ModelConfig FourHeadsWithBiases() {
+  ModelConfig config = FourHeads(false);
+  config.attention_bias = config.mlp_bias = true;
+  return config;
+}
+
 // The shards of all ranks, concatenated, equal the whole parameters.
 TEST(WeightShard, PartsMakeTheWhole) {
-  const auto whole = SmallWeights(FourHeads(false), 3);
+  const auto whole = SmallWeights(FourHeadsWithBiases(), 3);
   for (const int ranks : {1, 2, 4}) {
     std::vector<std::shared_ptr<Weights>> parts;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -63,9 +69,10 @@ TEST(WeightShard, PartsMakeTheWhole) {
     }
     for (const ParameterInfo& info : whole->layout().parameters) {
       SCOPED_TRACE(info.name);
-      const bool columns = absl::EndsWith(info.name, "o_proj.weight") ||
-                           absl::EndsWith(info.name, "down_proj.weight");
-      const bool rows = absl::StrContains(info.name, "_proj.weight") && !columns;
+      const bool reads_parts =
+          absl::StrContains(info.name, ".o_proj.") || absl::StrContains(info.name, ".down_proj.");
+      const bool columns = reads_parts && info.decay();  // their biases are whole
+      const bool rows = absl::StrContains(info.name, "_proj.") && !reads_parts;
       std::vector<at::Tensor> all;
       for (const auto& part : parts) all.push_back(part->Get(info.name));
       const at::Tensor joined = columns || rows ? at::cat(all, rows ? 0 : 1) : all.back();
@@ -81,6 +88,7 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   config.hidden_size = 2050;
   config.intermediate_size = 8400;
   config.num_layers = 1;
+  config.attention_bias = config.mlp_bias = true;
   const auto whole = std::make_shared<Weights>(config, at::kCPU, at::kBFloat16);
   const int64_t size = whole->flat().numel();
   const at::Tensor numbers = RandomTensor({4099}, 1).to(at::kBFloat16);

@@ -87,15 +87,26 @@ ParameterLayout::ParameterLayout(const ModelConfig& c) {
     add(layer + "self_attn.q_proj.weight", {c.query_size(), c.hidden_size});
     add(layer + "self_attn.k_proj.weight", {c.kv_size(), c.hidden_size});
     add(layer + "self_attn.v_proj.weight", {c.kv_size(), c.hidden_size});
+    if (c.qkv_bias()) {
+      add(layer + "self_attn.q_proj.bias", {c.query_size()});
+      add(layer + "self_attn.k_proj.bias", {c.kv_size()});
+      add(layer + "self_attn.v_proj.bias", {c.kv_size()});
+    }
     if (c.qk_norm()) {
       add(layer + "self_attn.q_norm.weight", {c.head_dim});
       add(layer + "self_attn.k_norm.weight", {c.head_dim});
     }
     add(layer + "self_attn.o_proj.weight", {c.hidden_size, c.query_size()});
+    if (c.o_bias()) add(layer + "self_attn.o_proj.bias", {c.hidden_size});
     add(layer + "post_attention_layernorm.weight", {c.hidden_size});
     add(layer + "mlp.gate_proj.weight", {c.intermediate_size, c.hidden_size});
     add(layer + "mlp.up_proj.weight", {c.intermediate_size, c.hidden_size});
     add(layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
+    if (c.mlp_bias) {
+      add(layer + "mlp.gate_proj.bias", {c.intermediate_size});
+      add(layer + "mlp.up_proj.bias", {c.intermediate_size});
+      add(layer + "mlp.down_proj.bias", {c.hidden_size});
+    }
   }
   begin_part();
   add("model.norm.weight", {c.hidden_size});
@@ -185,6 +196,11 @@ namespace {
 constexpr double kInitStd = 0.02;
 constexpr int64_t kDrawnAtOnce = int64_t{16} << 20;
 
+// Of a parameter of one dimension.
+double InitialValue(const ParameterInfo& info) {
+  return absl::EndsWith(info.name, ".bias") ? 0.0 : 1.0;
+}
+
 // Draws random elements of one model's matrices with several threads.
 class Drawing {
  public:
@@ -234,7 +250,7 @@ std::shared_ptr<Weights> Weights::RandomInit(const ModelConfig& config, uint64_t
   Drawing drawing(config, seed);
   for (size_t p = 0; p < parameters.size(); ++p) {
     if (parameters[p].shape.size() == 1) {
-      weights->Get(parameters[p].name).fill_(1.0);
+      weights->Get(parameters[p].name).fill_(InitialValue(parameters[p]));
       continue;
     }
     const int64_t offset = parameters[p].offset;
@@ -263,7 +279,7 @@ absl::StatusOr<std::shared_ptr<Weights>> Weights::RandomShard(const ModelConfig&
     const ParameterInfo& info = whole.parameters[p];
     const at::Tensor& own = weights->Get(info.name);
     if (info.shape.size() == 1) {
-      own.fill_(1.0);
+      own.fill_(InitialValue(info));
       continue;
     }
     // Draw is contiguous: it draws whole rows even if the rank holds only a few of their columns.

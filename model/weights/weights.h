@@ -30,7 +30,7 @@ struct ParameterInfo {
   int64_t offset = 0;          // first element in the flat buffer
   int64_t size = 0;            // number of elements
 
-  // AdamW decays matrices, but not norm weights (one dimension).
+  // AdamW decays matrices, but not norm weights and biases (one dimension).
   bool decay() const { return shape.size() > 1; }
 };
 
@@ -85,10 +85,11 @@ class Weights : public ParameterBuffer {
   using ParameterBuffer::ParameterBuffer;
 
   // Draws matrices from normal(0, 0.02), and scales the two that write into the residual stream by
-  // 1/sqrt(2 * layers); norm weights are one. Each value is drawn by Philox with the key (seed,
-  // parameter, element), so the values do not depend on the number of threads (that of ATen), nor,
-  // beyond rounding, on device or dtype. `parts`: draws only the matrix elements in these ranges of
-  // flat(), at 60 ns each, and leaves the other matrix elements zero; if empty, draws all.
+  // 1/sqrt(2 * layers); norm weights are one, biases zero. Each value is drawn by Philox with the
+  // key (seed, parameter, element), so the values do not depend on the number of threads (that of
+  // ATen), nor, beyond rounding, on device or dtype. `parts`: draws only the matrix elements in
+  // these ranges of flat(), at 60 ns each, and leaves the other matrix elements zero; if empty,
+  // draws all.
   static std::shared_ptr<Weights> RandomInit(const ModelConfig& config, uint64_t seed,
                                              at::Device device = at::kCPU,
                                              at::ScalarType dtype = at::kFloat,

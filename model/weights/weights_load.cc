@@ -7,15 +7,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <tuple>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
+#include "model/weights/model_folder.h"
 #include "model/weights/safetensors.h"
 
 namespace tritonrl {
@@ -36,15 +40,42 @@ struct Chunk {
   int64_t count() const { return runs * run; }
 };
 
+// Refuses tensors that the model does not have: it would compute something else than the files'
+// author did. A tied head and RoPE's frequencies may be stored, as they repeat what is known.
+absl::Status RefuseUnexpectedTensors(const ParameterLayout& layout, const ModelConfig& config,
+                                     const SafetensorsReader& reader) {
+  absl::flat_hash_set<absl::string_view> known;
+  for (const ParameterInfo& info : layout.parameters) known.insert(info.name);
+  const SafetensorsEntry* first = nullptr;
+  std::string name;
+  int64_t more = -1;
+  for (const auto& [tensor, entry] : reader.entries()) {
+    const bool repeated = (tensor == "lm_head.weight" && config.tie_word_embeddings) ||
+                          absl::EndsWith(tensor, "rotary_emb.inv_freq");
+    if (repeated || known.contains(tensor)) continue;
+    if (++more > 0) continue;
+    first = &entry;
+    name = tensor;
+  }
+  if (first == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      first->path, ": tensor ", name, more > 0 ? absl::StrCat(" (and ", more, " more)") : "",
+      " is not part of the model that config.json describes: ",
+      UnexpectedTensorHint(name, config.num_layers)));
+}
+
 // Checks all shapes before any allocation, so that a wrong folder fails at once.
-absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
+absl::Status CheckEntries(const std::string& dir, const ModelConfig& config,
                           const SafetensorsReader& reader) {
+  const ParameterLayout layout(config);
   for (const ParameterInfo& info : layout.parameters) {
     const auto found = reader.entries().find(info.name);
     if (found == reader.entries().end()) {
+      const bool without_prefix = absl::StartsWith(info.name, "model.") &&
+                                  reader.entries().contains(info.name.substr(strlen("model.")));
       return absl::NotFoundError(absl::StrCat(
           dir, ": tensor ", info.name, " is missing, which config.json asks for with shape [",
-          absl::StrJoin(info.shape, ", "), "]"));
+          absl::StrJoin(info.shape, ", "), "]", MissingTensorHint(info.name, without_prefix)));
     }
     if (found->second.shape != info.shape) {
       return absl::InvalidArgumentError(
@@ -57,7 +88,15 @@ absl::Status CheckEntries(const std::string& dir, const ParameterLayout& layout,
                                                      " does not hold floating-point numbers"));
     }
   }
-  return absl::OkStatus();
+  return RefuseUnexpectedTensors(layout, config, reader);
+}
+
+// The GPU kernels add no biases.
+absl::Status CheckDevice(const std::string& dir, const ModelConfig& config, at::Device device) {
+  if (!config.has_biases() || device.is_cpu()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      dir, ": the model has biases in its projections, which run on the CPU only, not on ",
+      device.str(), "; choose the CPU or a model without biases"));
 }
 
 std::vector<Chunk> InFileOrder(std::vector<Chunk> chunks) {
@@ -220,9 +259,10 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeightShard(const std::string& dir,
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   const absl::StatusOr<ModelConfig> part = ShardConfig(config, shard.ranks);
   if (!part.ok()) return AddContext(part.status(), dir);
+  RETURN_IF_ERROR(CheckDevice(dir, config, device));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   const ParameterLayout whole(config);
-  RETURN_IF_ERROR(CheckEntries(dir, whole, reader));
+  RETURN_IF_ERROR(CheckEntries(dir, config, reader));
   std::shared_ptr<Weights> weights;
   try {
     weights =
@@ -239,8 +279,9 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at:
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts) {
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
+  RETURN_IF_ERROR(CheckDevice(dir, config, device));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
-  RETURN_IF_ERROR(CheckEntries(dir, ParameterLayout(config), reader));
+  RETURN_IF_ERROR(CheckEntries(dir, config, reader));
   std::shared_ptr<Weights> weights;
   try {
     if (parts.empty()) {

@@ -14,10 +14,10 @@ namespace tritonrl {
 
 // Reads the weights with several threads and converts them to `dtype`. Errors name the file and the
 // tensor: DataLoss for a truncated or malformed file, NotFound for a missing tensor,
-// InvalidArgument for a wrong shape or elements that are not floating point; ResourceExhausted if
-// `device` lacks memory. Ignores tensors that the model does not have, as `transformers` does
-// (files often store a tied head twice). `parts`: reads only these ranges of flat() and leaves
-// zeros elsewhere; if empty, reads everything.
+// InvalidArgument for a wrong shape, elements that are not floating point, or a tensor that the
+// model does not have (a tied head that is stored twice is none); ResourceExhausted if `device`
+// lacks memory; Unimplemented for a model with biases on a GPU; those of ReadModelConfig. `parts`:
+// reads only these ranges of flat() and leaves zeros elsewhere; if empty, reads everything.
 absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at::Device device,
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts = {});

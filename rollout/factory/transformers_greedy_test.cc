@@ -70,7 +70,7 @@ ModelConfig SmallConfig(ModelFamily family) {
 std::vector<Case> Cases() {
   std::vector<Case> cases = {{"qwen3", SmallConfig(ModelFamily::kQwen3), 3},
                              {"llama3", SmallConfig(ModelFamily::kLlama), 2}};
-  cases[1].config.rope_scaling = {8.0, 1.0, 4.0, 64};
+  cases[1].config.rope_scaling = {RopeType::kLlama3, 8.0, 1.0, 4.0, 64};
   return cases;
 }
 
