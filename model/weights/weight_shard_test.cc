@@ -51,6 +51,7 @@ TEST(WeightShard, ASizeThatIsNotDivisibleIsNamed) {
 
 ModelConfig FourHeadsWithBiases() {
   ModelConfig config = FourHeads(false);
+  config.family = ModelFamily::kLlama;
   config.attention_bias = config.mlp_bias = true;
   return config;
 }
@@ -88,7 +89,7 @@ TEST(WeightShard, OnlyTheRanksPartIsReadFromFiles) {
   config.hidden_size = 2050;
   config.intermediate_size = 8400;
   config.num_layers = 1;
-  config.attention_bias = config.mlp_bias = true;
+  config.attention_bias = true;
   const auto whole = std::make_shared<Weights>(config, at::kCPU, at::kBFloat16);
   const int64_t size = whole->flat().numel();
   const at::Tensor numbers = RandomTensor({4099}, 1).to(at::kBFloat16);
