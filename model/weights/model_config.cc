@@ -13,7 +13,7 @@
 #include "base/git_lfs.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "model/weights/json_fields.h"
+#include "model/weights/config_fields.h"
 #include "model/weights/model_folder.h"
 #include "model/weights/safetensors.h"
 
@@ -27,7 +27,7 @@ constexpr std::pair<const char*, ModelFamily> kFamilies[] = {
     {"qwen3", ModelFamily::kQwen3}, {"llama", ModelFamily::kLlama}, {"qwen2", ModelFamily::kQwen2}};
 
 // Refuses settings that change the computation and that this implementation does not support.
-void RefuseUnsupported(const Json& json, JsonFields* fields) {
+void RefuseUnsupported(const Json& json, ConfigFields* fields) {
   bool sliding = false;
   fields->Bool("use_sliding_window", &sliding);
   if (sliding) fields->Fail("use_sliding_window", "is true, which is not supported");
@@ -62,7 +62,7 @@ std::optional<ModelFamily> FamilyNamed(const std::string& type) {
   return std::nullopt;
 }
 
-void ReadSpecialTokens(const Json& json, JsonFields* fields, ModelConfig* config) {
+void ReadSpecialTokens(const Json& json, ConfigFields* fields, ModelConfig* config) {
   if (fields->Has("bos_token_id")) fields->Integer("bos_token_id", false, &config->bos_token_id);
   if (!fields->Has("eos_token_id")) return;
   const Json& eos = json.at("eos_token_id");
@@ -127,7 +127,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& json_text,
     return absl::InvalidArgumentError(absl::StrCat(where, ": not a JSON object"));
   }
   ModelConfig config;
-  JsonFields fields(json, where);
+  ConfigFields fields(json, where);
   const std::string type =
       json.contains("model_type") && json.at("model_type").is_string() ? json.at("model_type") : "";
   const std::optional<ModelFamily> family = FamilyNamed(type);

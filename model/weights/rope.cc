@@ -15,7 +15,7 @@ double YarnMscale(double scale, double mscale) {
   return scale <= 1 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0;
 }
 
-void ReadYarn(int64_t max_positions, JsonFields* fields, RopeScaling* scaling) {
+void ReadYarn(int64_t max_positions, ConfigFields* fields, RopeScaling* scaling) {
   scaling->original_max_positions = max_positions;
   fields->Number("factor", true, &scaling->factor);
   fields->Integer("original_max_position_embeddings", false, &scaling->original_max_positions);
@@ -36,7 +36,7 @@ void ReadYarn(int64_t max_positions, JsonFields* fields, RopeScaling* scaling) {
   if (!(scaling->attention_factor > 0)) fields->Fail("attention_factor", "must be positive");
 }
 
-void ReadScaling(const Json& rope, int64_t max_positions, JsonFields* fields,
+void ReadScaling(const Json& rope, int64_t max_positions, ConfigFields* fields,
                  RopeScaling* scaling) {
   std::string type = "default";
   for (const char* key : {"rope_type", "type"}) {  // the old name counts if both are given
@@ -111,8 +111,8 @@ double KeptShare(double f, double theta, int64_t head_dim, const RopeScaling& sc
 
 }  // namespace
 
-void ReadRope(const Json& json, const std::string& where, int64_t max_positions, JsonFields* fields,
-              double* theta, RopeScaling* scaling) {
+void ReadRope(const Json& json, const std::string& where, int64_t max_positions,
+              ConfigFields* fields, double* theta, RopeScaling* scaling) {
   fields->Number("rope_theta", false, theta);
   const char* name = fields->Has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   double rotated_share = 1;
@@ -126,7 +126,7 @@ void ReadRope(const Json& json, const std::string& where, int64_t max_positions,
                                                "\"; one RoPE for all layers is supported"));
       }
     }
-    JsonFields nested(rope, absl::StrCat(where, ": ", name));
+    ConfigFields nested(rope, absl::StrCat(where, ": ", name));
     nested.Number("rope_theta", false, theta);
     nested.Number("partial_rotary_factor", false, &rotated_share);
     ReadScaling(rope, max_positions, &nested, scaling);

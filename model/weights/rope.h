@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/weights/json_fields.h"
+#include "model/weights/config_fields.h"
 
 namespace tritonrl {
 
@@ -41,7 +41,7 @@ struct RopeScaling {
 // the original context if the file gives none. Errors go to *fields, the reader of `json`; `where`
 // names the source.
 void ReadRope(const nlohmann::json& json, const std::string& where, int64_t max_positions,
-              JsonFields* fields, double* theta, RopeScaling* scaling);
+              ConfigFields* fields, double* theta, RopeScaling* scaling);
 
 // Returns the value of rope_scaling; null for kDefault.
 nlohmann::ordered_json RopeScalingJson(const RopeScaling& scaling);

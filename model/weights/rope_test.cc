@@ -18,7 +18,7 @@ struct Read {
 Read ReadText(const std::string& text, int64_t max_positions = 4096) {
   const nlohmann::json json = nlohmann::json::parse(text);
   Read read;
-  JsonFields fields(json, "c.json");
+  ConfigFields fields(json, "c.json");
   ReadRope(json, "c.json", max_positions, &fields, &read.theta, &read.scaling);
   read.status = fields.status();
   return read;

@@ -1,8 +1,8 @@
 // Typed fields of a JSON object, such as config.json, with errors that name the source and the
 // field.
 
-#ifndef TRITONRL_MODEL_WEIGHTS_JSON_FIELDS_H_
-#define TRITONRL_MODEL_WEIGHTS_JSON_FIELDS_H_
+#ifndef TRITONRL_MODEL_WEIGHTS_CONFIG_FIELDS_H_
+#define TRITONRL_MODEL_WEIGHTS_CONFIG_FIELDS_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@ namespace tritonrl {
 
 // Reads fields of one JSON object, which must outlive it. status() is the first error. A field that
 // is missing or null leaves *value unchanged.
-class JsonFields {
+class ConfigFields {
  public:
   // `where` names the source in messages.
-  JsonFields(const nlohmann::json& object, std::string where)
+  ConfigFields(const nlohmann::json& object, std::string where)
       : object_(object), where_(std::move(where)) {}
 
   bool Has(const char* field) const {
@@ -67,4 +67,4 @@ class JsonFields {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_MODEL_WEIGHTS_JSON_FIELDS_H_
+#endif  // TRITONRL_MODEL_WEIGHTS_CONFIG_FIELDS_H_
