@@ -26,9 +26,15 @@ struct SequenceSlice {
   // The last `num_draft_tokens` tokens are draft tokens. If this is not 0, `slot` is set and
   // `count` = `draws` = `num_draft_tokens` + 1.
   int num_draft_tokens = 0;
+  // The logits of all `count` tokens are needed: the slice is a chunk of a prompt whose
+  // log-probabilities are wanted.
+  bool all_logits = false;
 
   // Number of tokens at the end of the slice whose logits are needed.
-  int logit_rows() const { return num_draft_tokens > 0 ? draws : (draws > 0 ? 1 : 0); }
+  int64_t logit_rows() const {
+    if (all_logits) return count;
+    return num_draft_tokens > 0 ? draws : (draws > 0 ? 1 : 0);
+  }
 };
 
 }  // namespace tritonrl

@@ -21,7 +21,8 @@ struct PackedSlice {
   int64_t first = 0, count = 0;
 };
 
-// Only the settings that a draw needs: the engine itself decides when a sample ends.
+// Only the settings that a draw needs: the engine itself decides when a sample ends. Rank 0 alone
+// has biases, penalties, min_p and log-probabilities, because only its draws count.
 struct PackedDraw {
   int32_t slot = -1, top_k = 0;
   uint64_t stream = 0;

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,9 +15,11 @@
 
 namespace tritonrl {
 
-// Settings of a sample's token draws. A token is drawn from softmax(logits / temperature), cut to
-// the top_k most likely tokens, then to the smallest set of most likely tokens that holds the share
-// top_p of the remaining probability, then renormalised.
+// Settings of a sample's token draws. In this order, which is that of vLLM: logit_bias,
+// repetition_penalty, frequency_penalty and presence_penalty change the logits; a token is drawn
+// from softmax(logits / temperature), cut to the tokens of at least min_p times the largest
+// probability, then to the top_k most likely tokens, then to the smallest set of most likely tokens
+// that holds the share top_p of the remaining probability, then renormalised.
 struct SamplingSettings {
   // 0 selects the most likely token (among equals the lowest id); other values are at least 1e-6.
   double temperature = 1.0;
@@ -27,7 +31,47 @@ struct SamplingSettings {
   int max_tokens = 512;
   // A sample ends after any of these tokens, which is then its last token.
   std::vector<int32_t> stop_ids;
+
+  // In [0, 1]; 0 keeps all tokens. No effect at temperature 0.
+  double min_p = 0;
+  // Each in [-2, 2]: logit -= presence_penalty if the sample has generated the token, and
+  // logit -= frequency_penalty for each time it has. The prompt does not count.
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  // In [0.01, 100]: the logit of each token of the prompt and of the sample so far is divided by it
+  // if it is positive, and multiplied by it if it is negative.
+  double repetition_penalty = 1;
+  // (token, number in [-100, 100] that is added to its logit), at most kMaxLogitBias, no token
+  // twice.
+  static constexpr size_t kMaxLogitBias = 1024;
+  std::vector<std::pair<int32_t, float>> logit_bias;
+
+  // Whether draws use logits other than the model's.
+  bool changes_logits() const {
+    return presence_penalty != 0 || frequency_penalty != 0 || repetition_penalty != 1 ||
+           !logit_bias.empty();
+  }
+  // Whether draws need more than temperature, top_k and top_p. Runners then draw on the host, and
+  // the engine proposes no draft tokens.
+  bool draws_on_host() const { return changes_logits() || min_p > 0; }
 };
+
+// A token and its log-probability log softmax(logits)[token] over the whole vocabulary: of the
+// model's own logits, before biases, penalties, temperature and cuts.
+struct TokenLogProb {
+  int32_t token = -1;
+  float log_prob = 0;
+};
+
+// The log-probabilities of one position.
+struct TokenLogProbs {
+  TokenLogProb token;             // the token at the position
+  int32_t rank = 0;               // 1: no token is more likely
+  std::vector<TokenLogProb> top;  // the most likely tokens, most likely first, then by id
+};
+
+// Most alternatives that a request may ask for.
+inline constexpr int kMaxTopLogProbs = 20;
 
 // Key of a request's random numbers. Token t of sample i uses the Philox stream (run_seed, step,
 // task, i, t), so a sample does not depend on other samples, memory, threads or order.
@@ -52,6 +96,19 @@ struct GenerateRequest {
   // sample and before Next returns the sample. It runs on the engine's thread: it must return at
   // once and must not call the engine.
   std::function<void(int index, int32_t token, float log_prob)> on_token;
+
+  // If set, the engine calls it right before on_token, with the token's log-probabilities and
+  // `top_log_probs` alternatives, at most kMaxTopLogProbs. The same rules apply to it.
+  std::function<void(int index, std::shared_ptr<const TokenLogProbs>)> on_log_probs;
+  int top_log_probs = 0;
+
+  // If set, the engine calls it once, before any token, with the log-probabilities of the prompt's
+  // tokens after the first (entry i is for prompt[i + 1]). The prompt is then computed as a whole:
+  // the prefix cache is not read. Only with it sampling.max_tokens may be 0: the samples are then
+  // empty, and prompt.size() alone is limited by the engine's maximum length.
+  using PromptLogProbs = std::vector<TokenLogProbs>;
+  std::function<void(std::shared_ptr<const PromptLogProbs>)> on_prompt_log_probs;
+  int top_prompt_log_probs = 0;
 };
 
 enum class FinishReason {
@@ -76,7 +133,8 @@ struct Sample {
   // Generated tokens without the prompt, with the stop token if finish_reason is kStop.
   std::vector<int32_t> tokens;
   // One for each token: log softmax(logits / temperature)[token] in fp32 over the WHOLE vocabulary,
-  // that is, before top_k and top_p; with temperature 0 at temperature 1. The learner's
+  // that is, of the model's own logits before biases and penalties, and before min_p, top_k and
+  // top_p; with temperature 0 at temperature 1. The learner's
   // Transformer::Forward(..., temperature) computes the same quantity.
   std::vector<float> log_probs;
   FinishReason finish_reason = FinishReason::kStop;

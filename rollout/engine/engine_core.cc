@@ -1,7 +1,9 @@
 #include "rollout/engine/engine_core.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -19,11 +21,12 @@ EngineCore::EngineCore(ModelRunner* runner, const EngineConfig& config)
                   .enable_prefix_caching = config_.enable_prefix_caching(),
                   .prefill_budget = runner_->prefill_budget(),
                   .reserve_max_tokens = runner_->batch_invariant(),
-                  .chunk_alignment = runner_->chunk_alignment()}) {}
+                  .chunk_alignment = runner_->chunk_alignment(),
+                  .max_prompt_logits = runner_->max_prompt_logits()}) {}
 
 absl::Status EngineCore::Validate(const GenerateRequest& request) const {
   const std::string name = absl::StrCat("request ", request.id);
-  RETURN_IF_ERROR(AddContext(ValidateSampling(request.sampling), name));
+  RETURN_IF_ERROR(AddContext(ValidateExtras(request), name));
   if (request.prompt.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": the prompt is empty"));
   }
@@ -38,7 +41,8 @@ absl::Status EngineCore::Validate(const GenerateRequest& request) const {
         name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
         request.sampling.max_tokens, " exceed the engine's max_length ", runner_->max_length()));
   }
-  if (!scheduler_.Fits(static_cast<int64_t>(request.prompt.size()), request.sampling.max_tokens)) {
+  const int64_t drawn = std::max(request.sampling.max_tokens, 1);
+  if (!scheduler_.Fits(static_cast<int64_t>(request.prompt.size()), drawn)) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": prompt of ", request.prompt.size(), " tokens and max_tokens ",
                      request.sampling.max_tokens, " do not fit the cache of ",
@@ -55,6 +59,26 @@ absl::Status EngineCore::Validate(const GenerateRequest& request) const {
   return absl::OkStatus();
 }
 
+absl::Status EngineCore::ValidateExtras(const GenerateRequest& request) const {
+  SamplingSettings sampling = request.sampling;
+  if (request.on_prompt_log_probs && sampling.max_tokens == 0) sampling.max_tokens = 1;
+  RETURN_IF_ERROR(ValidateSampling(sampling));
+  for (const auto& [token, bias] : sampling.logit_bias) {
+    if (token >= 0 && token < runner_->vocab_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("logit_bias has token ", token,
+                                                   ", outside the model's vocabulary of ",
+                                                   runner_->vocab_size()));
+  }
+  for (const int top : {request.top_log_probs, request.top_prompt_log_probs}) {
+    if (top >= 0 && top <= kMaxTopLogProbs) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("top_log_probs and top_prompt_log_probs must be "
+                     "from 0 to ",
+                     kMaxTopLogProbs, ", not ", top));
+  }
+  return absl::OkStatus();
+}
+
 void EngineCore::StartGroup(GenerateRequest request) {
   const int64_t number = next_group_++;
   group_of_request_[request.id] = number;
@@ -66,21 +90,31 @@ void EngineCore::StartGroup(GenerateRequest request) {
     group.samples[i].request_id = request.id;
     group.samples[i].index = request.first_index + i;
   }
-  if (config_.num_speculative_tokens() > 0) {
+  const bool on_host = request.sampling.draws_on_host();
+  host_groups_ += on_host ? 1 : 0;
+  const bool prompt_logits = static_cast<bool>(request.on_prompt_log_probs);
+  if (prompt_logits) {
+    group.prompt_log_probs = std::make_shared<GenerateRequest::PromptLogProbs>();
+    group.prompt_log_probs->resize(request.prompt.size() - 1);
+  }
+  // A draft token is checked against a draw that knows only the tokens before the draft.
+  if (config_.num_speculative_tokens() > 0 && !on_host) {
     group.proposer = std::make_unique<NgramProposer>(request.prompt, request.n,
                                                      config_.num_speculative_tokens());
     group.unverified.resize(request.n);
   }
   group.request = std::move(request);
   const std::vector<int32_t>& prompt = group.request.prompt;
-  scheduler_.Add(number, static_cast<int64_t>(prompt.size()), group.request.sampling.max_tokens,
-                 group.request.n, prompt);
+  scheduler_.Add(number, static_cast<int64_t>(prompt.size()),
+                 std::max(group.request.sampling.max_tokens, 1), group.request.n, prompt,
+                 prompt_logits);
 }
 
 bool EngineCore::MayHaveDraftTokens() const {
   if (in_flight_.empty()) return true;
   for (const Scheduler::SampleId& name : scheduler_.running()) {
-    if (groups_.at(name.group).proposer->MayProposeNext(name.sample)) return true;
+    const NgramProposer* proposer = groups_.at(name.group).proposer.get();
+    if (proposer != nullptr && proposer->MayProposeNext(name.sample)) return true;
   }
   return false;
 }
@@ -89,7 +123,7 @@ void EngineCore::ProposeDraftTokens() {
   for (const Scheduler::SampleId& name : scheduler_.running()) {
     Group& group = groups_.at(name.group);
     const Sample& sample = group.samples[name.sample];
-    if (sample.tokens.empty()) continue;
+    if (sample.tokens.empty() || group.proposer == nullptr) continue;
     const std::vector<int32_t> draft_tokens = group.proposer->Propose(name.sample);
     if (draft_tokens.empty()) continue;
     std::vector<int32_t>& unverified = group.unverified[name.sample];
@@ -110,6 +144,8 @@ absl::Status EngineCore::Step() {
     RETURN_IF_ERROR(CollectAll());
     ProposeDraftTokens();
   }
+  // Penalties count all tokens before a draw, and no runner knows what the host draws.
+  if (host_groups_ > 0) RETURN_IF_ERROR(CollectAll());
   Scheduler::Step step = scheduler_.Schedule();
   const bool idle = step.slices.empty();
   const bool only_decodes =
@@ -173,33 +209,53 @@ std::span<const int32_t> EngineCore::TokensOf(const Scheduler::ScheduledSlice& s
   return known ? tokens.subspan(first, slice.count) : std::span<const int32_t>();
 }
 
+void EngineCore::AddPromptTargets(const Scheduler::ScheduledSlice& scheduled, ModelStep* launched,
+                                  LaunchedStep* record) const {
+  const SequenceSlice& slice = scheduled.slice;
+  const GenerateRequest& request = groups_.at(scheduled.group).request;
+  const std::span<const int32_t> prompt = request.prompt;
+  const int64_t first = slice.first + 1;
+  const int64_t count = std::min(slice.count, static_cast<int64_t>(prompt.size()) - first);
+  launched->prompt_targets.push_back(
+      {.targets = prompt.subspan(first, count), .top = request.top_prompt_log_probs});
+  record->prompt_parts.push_back({scheduled.group, first, count});
+}
+
 absl::Status EngineCore::Launch(Scheduler::Step step) {
   ModelStep launched;
+  LaunchedStep record;
   launched.copies = step.copies;
   launched.slices.reserve(step.slices.size());
   for (const Scheduler::ScheduledSlice& scheduled : step.slices) {
     launched.slices.push_back(scheduled.slice);
     launched.slices.back().tokens = TokensOf(scheduled);
+    if (scheduled.slice.all_logits) AddPromptTargets(scheduled, &launched, &record);
   }
   launched.draws.reserve(step.draws.size());
   for (const Scheduler::Draw& draw : step.draws) {
-    const GenerateRequest& request = groups_.at(draw.group).request;
+    const Group& group = groups_.at(draw.group);
+    const GenerateRequest& request = group.request;
     launched.draws.push_back(
         {.slot = draw.slot,
          .sampling = &request.sampling,
          .stream = SampleStream(request.key, request.first_index + draw.sample),
-         .position = draw.index});
+         .position = draw.index,
+         .history = {request.prompt, group.samples[draw.sample].tokens},
+         .top_log_probs = request.on_log_probs ? request.top_log_probs : -1});
   }
   RETURN_IF_ERROR(runner_->Launch(launched));
   ++launched_;
-  in_flight_.push_back(std::move(step.draws));
+  record.draws = std::move(step.draws);
+  in_flight_.push_back(std::move(record));
   return absl::OkStatus();
 }
 
 absl::Status EngineCore::CollectOldest() {
   ASSIGN_OR_RETURN(const std::vector<TokenDraw> tokens, runner_->Collect());
-  const Draws draws = std::move(in_flight_.front());
+  const LaunchedStep step = std::move(in_flight_.front());
+  const std::vector<Scheduler::Draw>& draws = step.draws;
   in_flight_.pop_front();
+  if (!step.prompt_parts.empty()) StorePromptLogProbs(step.prompt_parts);
   CheckInvariant(tokens.size() == draws.size(), "a step returned a wrong number of tokens");
   for (size_t i = 0; i < draws.size(); i += 1 + draws[i].num_draft_tokens) {
     if (draws[i].num_draft_tokens > 0) {
@@ -210,6 +266,20 @@ absl::Status EngineCore::CollectOldest() {
     }
   }
   return absl::OkStatus();
+}
+
+void EngineCore::StorePromptLogProbs(const std::vector<PromptPart>& parts) {
+  std::vector<TokenLogProbs> log_probs = runner_->TakePromptLogProbs();
+  auto next = log_probs.begin();
+  for (const PromptPart& part : parts) {
+    CheckInvariant(log_probs.end() - next >= part.count, "a step returned too few prompt tokens");
+    const auto group = groups_.find(part.group);
+    for (int64_t i = 0; i < part.count; ++i, ++next) {
+      if (group == groups_.end() || group->second.prompt_log_probs == nullptr) continue;
+      group->second.prompt_failed |= !std::isfinite(next->token.log_prob);
+      group->second.prompt_log_probs->at(part.first + i - 1) = std::move(*next);
+    }
+  }
 }
 
 bool EngineCore::HasEnded(const Scheduler::Draw& draw) const {
@@ -239,7 +309,15 @@ void EngineCore::AppendVerified(const Scheduler::Draw& first, std::span<const To
 void EngineCore::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token) {
   Group& group = groups_.at(draw.group);
   const GenerateRequest& request = group.request;
-  if (token.token < 0) return End(draw.group, draw.sample, FinishReason::kFailed);
+  if (token.token < 0 || group.prompt_failed) {
+    return End(draw.group, draw.sample, FinishReason::kFailed);
+  }
+  if (group.prompt_log_probs != nullptr) {
+    request.on_prompt_log_probs(std::exchange(group.prompt_log_probs, nullptr));
+  }
+  if (request.sampling.max_tokens == 0) {
+    return End(draw.group, draw.sample, FinishReason::kLength);
+  }
   if (group.proposer != nullptr) group.proposer->Append(draw.sample, token.token);
   Sample& sample = group.samples[draw.sample];
   sample.tokens.push_back(token.token);
@@ -248,6 +326,7 @@ void EngineCore::AppendToken(const Scheduler::Draw& draw, const TokenDraw& token
     sample.versions.push_back({weights_version_, 0});
   }
   ++sample.versions.back().tokens;
+  if (request.on_log_probs) request.on_log_probs(sample.index, token.log_probs);
   if (request.on_token) request.on_token(sample.index, token.token, token.log_prob);
   ++step_tokens_;
   const std::vector<int32_t>& stop_ids = request.sampling.stop_ids;
@@ -267,6 +346,7 @@ void EngineCore::End(int64_t number, int index, FinishReason reason) {
   scheduler_.Finish(number, index, good ? group.samples[index].tokens : std::span<const int32_t>());
   ended_.samples.push_back(std::move(group.samples[index]));
   if (--group.unfinished > 0) return;
+  host_groups_ -= group.request.sampling.draws_on_host() ? 1 : 0;
   ended_.requests.push_back(group.request.id);
   group_of_request_.erase(group.request.id);
   groups_.erase(number);

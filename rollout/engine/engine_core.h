@@ -74,14 +74,33 @@ class EngineCore {
     int unfinished = 0;
     std::unique_ptr<NgramProposer> proposer;       // null: no speculative decoding
     std::vector<std::vector<int32_t>> unverified;  // by sample: its last token and the draft tokens
+    // For on_prompt_log_probs, until it is called; entry i is for prompt[i + 1].
+    std::shared_ptr<GenerateRequest::PromptLogProbs> prompt_log_probs;
+    bool prompt_failed = false;  // the logits of a token of the prompt gave no distribution
   };
-  using Draws = std::vector<Scheduler::Draw>;
+  // Tokens [first, first + count) of a group's prompt whose log-probabilities a step computes.
+  struct PromptPart {
+    int64_t group = 0;
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+  struct LaunchedStep {
+    std::vector<Scheduler::Draw> draws;
+    std::vector<PromptPart> prompt_parts;
+  };
 
+  // Checks the fields for log-probabilities, and the ids of logit_bias.
+  absl::Status ValidateExtras(const GenerateRequest& request) const;
   absl::Status Launch(Scheduler::Step step);
+  // Adds the targets of a slice with all_logits to a step that is launched.
+  void AddPromptTargets(const Scheduler::ScheduledSlice& scheduled, ModelStep* launched,
+                        LaunchedStep* record) const;
   // Tokens of a scheduled slice; empty if the draw of its token is in flight: the runner then reads
   // the token from the slot.
   std::span<const int32_t> TokensOf(const Scheduler::ScheduledSlice& scheduled) const;
   absl::Status CollectOldest();
+  // Keeps the log-probabilities of prompts that the step collected last has computed.
+  void StorePromptLogProbs(const std::vector<PromptPart>& parts);
   // Appends a token; ends the sample if it is the last.
   void AppendToken(const Scheduler::Draw& draw, const TokenDraw& token);
   // Appends the accepted tokens of a verified draft.
@@ -98,7 +117,8 @@ class EngineCore {
   Scheduler scheduler_;
   std::map<int64_t, Group> groups_;
   std::map<uint64_t, int64_t> group_of_request_;
-  std::deque<Draws> in_flight_;  // draws of launched steps, oldest first
+  std::deque<LaunchedStep> in_flight_;  // oldest first
+  int host_groups_ = 0;                 // unfinished groups whose draws_on_host()
   int64_t next_group_ = 0;
   Ended ended_;
   uint64_t weights_version_ = 0;

@@ -24,6 +24,17 @@ struct StepDraw {
   const SamplingSettings* sampling = nullptr;
   uint64_t stream = 0;
   int64_t position = 0;
+  // The sample's tokens before this one. Only valid if sampling->draws_on_host().
+  TokenHistory history;
+  // At least 0: the draw has TokenDraw::log_probs with this number of alternatives.
+  int top_log_probs = -1;
+};
+
+// The log-probabilities wanted of a slice with all_logits: target k is the token after the slice's
+// token k. The last token of a prompt has no target.
+struct PromptTargets {
+  std::span<const int32_t> targets;
+  int top = 0;  // number of alternatives
 };
 
 // One forward pass. The copies run before the slices and in any order: no page is written twice, or
@@ -34,6 +45,7 @@ struct ModelStep {
   std::span<const PageCopy> copies;
   std::vector<SequenceSlice> slices;
   std::vector<StepDraw> draws;
+  std::vector<PromptTargets> prompt_targets;  // of the slices with all_logits, in their order
 };
 
 // Runs steps over a paged cache and draws tokens. Called by one thread.
@@ -59,7 +71,11 @@ class ModelRunner {
   // Prefill budget: a step of this many tokens is still memory-bound (it reads the weights); while
   // samples wait, chunked prefill fills steps up to it. 0: none.
   virtual int prefill_budget() const { return 0; }
-  // Maximum number of launched steps that are not collected, at least 1.
+  // Maximum number of tokens of a step in slices with all_logits, at least chunk_alignment(). Their
+  // logits take memory.
+  virtual int64_t max_prompt_logits() const { return int64_t{1} << 30; }
+  // Maximum number of launched steps that are not collected, at least 1. The engine collects all
+  // steps before it launches a draw that draws_on_host().
   virtual int max_in_flight() const = 0;
 
   // The weights have changed: later steps must use the new ones. Called by any thread while no step
@@ -81,6 +97,10 @@ class ModelRunner {
   // Waits for the oldest step that is not collected and returns its draws in order. Token -1: the
   // logits gave no distribution.
   virtual absl::StatusOr<std::vector<TokenDraw>> Collect() = 0;
+
+  // The log-probabilities of the prompt_targets of the step collected last, all in one list; NaN
+  // where the logits gave no distribution. Called at most once for a step.
+  virtual std::vector<TokenLogProbs> TakePromptLogProbs() { return {}; }
 };
 
 // Forwards all calls to a runner that it owns; base class of runners that change some of them.
@@ -97,12 +117,14 @@ class ForwardingRunner : public ModelRunner {
   bool batch_invariant() const override { return runner_->batch_invariant(); }
   int chunk_alignment() const override { return runner_->chunk_alignment(); }
   int prefill_budget() const override { return runner_->prefill_budget(); }
+  int64_t max_prompt_logits() const override { return runner_->max_prompt_logits(); }
   int max_in_flight() const override { return runner_->max_in_flight(); }
   void WeightsChanged() override { runner_->WeightsChanged(); }
   absl::Status Sleep() override { return runner_->Sleep(); }
   absl::Status Wake() override { return runner_->Wake(); }
   absl::Status Launch(const ModelStep& step) override { return runner_->Launch(step); }
   absl::StatusOr<std::vector<TokenDraw>> Collect() override { return runner_->Collect(); }
+  std::vector<TokenLogProbs> TakePromptLogProbs() override { return runner_->TakePromptLogProbs(); }
 
  protected:
   ModelRunner* runner() { return runner_.get(); }

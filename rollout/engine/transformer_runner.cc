@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -122,7 +125,9 @@ absl::Status TransformerRunner::Launch(const ModelStep& step) {
     return absl::FailedPreconditionError("the engine sleeps: call Wake() before a step");
   }
   return CatchTorch("a step of generation", kLessMemory, [&] {
-    results_.push_back(DrawAll(step, RunModel(step)));
+    const at::Tensor logits = RunModel(step);
+    prompt_log_probs_ = FindPromptLogProbs(step, logits);
+    results_.push_back(DrawAll(step, logits));
     if (context_.ranks != nullptr) BroadcastDraws();
   });
 }
@@ -150,8 +155,9 @@ std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const a
   std::vector<int64_t> row;  // logit row of each draw
   int64_t rows = 0;
   for (const SequenceSlice& slice : step.slices) {
-    for (int i = 0; i < slice.draws; ++i)
-      row.push_back(rows + (slice.num_draft_tokens > 0 ? i : 0));
+    for (int i = 0; i < slice.draws; ++i) {
+      row.push_back(rows + (slice.num_draft_tokens > 0 ? i : slice.logit_rows() - 1));
+    }
     rows += slice.logit_rows();
   }
   const int64_t vocab = vocab_size(), count = static_cast<int64_t>(row.size());
@@ -161,16 +167,63 @@ std::vector<TokenDraw> TransformerRunner::DrawAll(const ModelStep& step, const a
   transformer_->ParallelFor(parts, [&](int64_t part) {
     for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i) {
       const StepDraw& draw = step.draws[i];
-      const absl::StatusOr<TokenDraw> drawn =
-          samplers_[part].Draw({data + row[i] * vocab, static_cast<size_t>(vocab)}, *draw.sampling,
-                               TokenUniform(draw.stream, draw.position));
+      const std::span<const float> own(data + row[i] * vocab, static_cast<size_t>(vocab));
+      const absl::StatusOr<TokenDraw> drawn = samplers_[part].Draw(
+          own, *draw.sampling, TokenUniform(draw.stream, draw.position), draw.history);
       draws[i] = drawn.ok() ? *drawn : TokenDraw{.token = -1};
+      if (!drawn.ok() || draw.top_log_probs < 0) continue;
+      draws[i].log_probs = std::make_shared<TokenLogProbs>(
+          samplers_[part].LogProbs(own, drawn->token, draw.top_log_probs).value());
     }
   });
   for (int64_t i = 0; i < count; ++i) {
     if (step.draws[i].slot >= 0) last_token_.at(step.draws[i].slot) = draws[i].token;
   }
   return draws;
+}
+
+std::vector<TokenLogProbs> TransformerRunner::FindPromptLogProbs(const ModelStep& step,
+                                                                 const at::Tensor& logits) {
+  struct Target {
+    int64_t row = 0;
+    int32_t token = 0;
+    int top = 0;
+  };
+  std::vector<Target> targets;
+  int64_t rows = 0;
+  size_t next = 0;
+  for (const SequenceSlice& slice : step.slices) {
+    if (slice.all_logits) {
+      const PromptTargets& wanted = step.prompt_targets.at(next++);
+      for (size_t k = 0; k < wanted.targets.size(); ++k) {
+        targets.push_back({rows + static_cast<int64_t>(k), wanted.targets[k], wanted.top});
+      }
+    }
+    rows += slice.logit_rows();
+  }
+  std::vector<TokenLogProbs> found(targets.size());
+  if (targets.empty()) return found;
+  const int64_t vocab = vocab_size(), count = static_cast<int64_t>(targets.size());
+  const float* data = logits.const_data_ptr<float>();
+  const int64_t parts = static_cast<int64_t>(samplers_.size());
+  transformer_->ParallelFor(parts, [&](int64_t part) {
+    for (int64_t i = part * count / parts; i < (part + 1) * count / parts; ++i) {
+      const Target& target = targets[i];
+      absl::StatusOr<TokenLogProbs> one = samplers_[part].LogProbs(
+          {data + target.row * vocab, static_cast<size_t>(vocab)}, target.token, target.top);
+      found[i] = one.ok() ? *std::move(one) : TokenLogProbs{.token = {target.token, NAN}};
+    }
+  });
+  return found;
+}
+
+std::vector<TokenLogProbs> TransformerRunner::TakePromptLogProbs() {
+  return std::exchange(prompt_log_probs_, {});
+}
+
+int64_t TransformerRunner::max_prompt_logits() const {
+  constexpr int64_t kMaxLogits = int64_t{1} << 26;  // fp32: 256 MiB
+  return std::max<int64_t>(1, kMaxLogits / vocab_size());
 }
 
 absl::StatusOr<std::vector<TokenDraw>> TransformerRunner::Collect() {

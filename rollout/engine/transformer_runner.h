@@ -38,20 +38,24 @@ class TransformerRunner : public ModelRunner {
   int page_size() const override { return PagedKvCache::kPageSize; }
   int max_num_seqs() const override { return config_.max_num_seqs(); }
   int max_num_batched_tokens() const override { return config_.max_num_batched_tokens(); }
+  int64_t max_prompt_logits() const override;
   int max_in_flight() const override { return 1; }
   // Returns the cache's memory to LibTorch's allocator of the device.
   absl::Status Sleep() override;
   absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
+  std::vector<TokenLogProbs> TakePromptLogProbs() override;
 
  private:
   TransformerRunner(const EngineConfig& config, const EngineContext& context,
                     std::unique_ptr<Transformer> transformer, std::unique_ptr<PagedKvCache> cache);
 
-  // Logits [slices with draws, vocab] on the CPU.
+  // Logits [sum of the slices' logit_rows(), vocab] on the CPU.
   at::Tensor RunModel(const ModelStep& step);
   std::vector<TokenDraw> DrawAll(const ModelStep& step, const at::Tensor& logits);
+  // The log-probabilities of the step's prompt_targets.
+  std::vector<TokenLogProbs> FindPromptLogProbs(const ModelStep& step, const at::Tensor& logits);
   // Copies rank 0's last tokens to all ranks.
   void BroadcastDraws();
 
@@ -63,6 +67,7 @@ class TransformerRunner : public ModelRunner {
   std::vector<Sampler> samplers_;        // one for each thread
   std::vector<int32_t> last_token_;      // of each slot
   std::deque<std::vector<TokenDraw>> results_;
+  std::vector<TokenLogProbs> prompt_log_probs_;  // of the step launched last
 };
 
 }  // namespace tritonrl

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -171,6 +172,44 @@ TEST(TransformerEngine, LogProbsAreTheLearners) {
   EXPECT_LT(worst, 2e-4);
   EXPECT_LT(sum / tokens, -0.3) << "nothing to compare: every token was certain";
   RecordProperty("worst_difference", absl::StrCat(worst));
+}
+
+TEST(TransformerEngine, PromptLogProbsAreTheLearners) {
+  const std::shared_ptr<Weights> weights = SmallWeights();
+  const Transformer transformer(SmallConfig(), weights);
+  std::map<int, std::vector<GenerateRequest::PromptLogProbs>> by_chunk;
+  for (const int step_tokens : {5, 16, 200}) {  // one chunk, and many
+    std::vector<GenerateRequest> requests;
+    std::vector<GenerateRequest::PromptLogProbs>& told = by_chunk[step_tokens];
+    told.resize(4);
+    for (uint64_t id = 0; id < 4; ++id) {
+      GenerateRequest request = Request(id, 2);
+      request.top_prompt_log_probs = 4;
+      request.on_prompt_log_probs = [&told, id](const auto& prompt) { told[id] = *prompt; };
+      requests.push_back(request);
+    }
+    Generate(weights, requests,
+             MakeEngineConfig("max_num_seqs: 4 max_num_batched_tokens: ", step_tokens),
+             {.cpu_threads = 2});
+    double worst = 0;
+    for (const GenerateRequest& request : requests) {
+      const PackedBatch batch = PackSequences({request.prompt});
+      const at::Tensor expected =
+          transformer.Forward(batch, NextTokenTargets(batch), 1.0, nullptr).log_probs;
+      ASSERT_EQ(told[request.id].size(), request.prompt.size() - 1);
+      for (size_t t = 0; t < told[request.id].size(); ++t) {
+        const TokenLogProbs& found = told[request.id][t];
+        EXPECT_EQ(found.token.token, request.prompt[t + 1]);
+        EXPECT_EQ(found.top.size(), 4u);
+        worst = std::max<double>(
+            worst, std::abs(found.token.log_prob - expected.const_data_ptr<float>()[t]));
+        EXPECT_EQ(found.token.log_prob, by_chunk[5][request.id][t].token.log_prob)
+            << "to the bit, however the prompt is cut";
+      }
+    }
+    EXPECT_LT(worst, 2e-4);
+    RecordProperty(absl::StrCat("worst_difference_", step_tokens), absl::StrCat(worst));
+  }
 }
 
 TEST(TransformerEngine, GreedyIsTheArgmaxOfAFullRecomputation) {

@@ -20,13 +20,14 @@ bool Scheduler::Fits(int64_t prompt_length, int64_t max_tokens) const {
 }
 
 void Scheduler::Add(int64_t number, int64_t prompt_length, int64_t max_tokens, int samples,
-                    std::span<const int32_t> prompt) {
+                    std::span<const int32_t> prompt, bool prompt_logits) {
   CheckInvariant(Fits(prompt_length, max_tokens), "a sample is larger than the cache");
   CheckInvariant(groups_.empty() || groups_.rbegin()->first < number,
                  "numbers of groups must rise");
   Group& group = groups_[number];
   group.prompt.length = prompt_length;
   group.max_tokens = max_tokens;
+  group.prompt_logits = prompt_logits;
   if (options_.enable_prefix_caching) group.prompt.tokens = prompt;
   group.unfinished = group.without_pages = samples;
   group.samples.resize(samples);
@@ -142,7 +143,8 @@ Scheduler::Budget Scheduler::NextBudget() {
   }
   return {.tokens = options_.max_num_batched_tokens - decoding,
           .chunks = ChunkTokens(decoding),
-          .num_draft_tokens = options_.max_num_seqs - num_running()};
+          .num_draft_tokens = options_.max_num_seqs - num_running(),
+          .prompt_logits = options_.max_prompt_logits};
 }
 
 int64_t Scheduler::ChunkTokens(int64_t decoding) const {
@@ -236,17 +238,23 @@ void Scheduler::SchedulePrompt(size_t i, Group* group, Budget* budget, Step* ste
     if (read) return;
     pages_.ReleasePrompt(number, &group->prompt);
   }
-  if (table.pages.empty()) {
+  // A prompt that was computed before, and lost its pages, needs no logits again.
+  const bool logits = group->prompt_logits && table.reached < group->prompt.length;
+  if (table.pages.empty() && !logits) {
     stats_.cached_tokens += pages_.MatchPrefix(number, options_.chunk_alignment, &group->prompt);
   }
   const int64_t missing = group->prompt.length - table.computed;
-  const int64_t count = AlignedChunk(
-      missing, AllocatePages(i, &table, AlignedChunk(missing, budget->ChunkRoom()), step));
+  const int64_t room =
+      logits ? std::min(budget->ChunkRoom(), budget->prompt_logits) : budget->ChunkRoom();
+  const int64_t count =
+      AlignedChunk(missing, AllocatePages(i, &table, AlignedChunk(missing, room), step));
   pages_.TrackPrompt(number, &group->prompt);
   if (count == 0) return;
   budget->tokens -= count;
   budget->chunks -= count;
-  SequenceSlice slice = {.first = table.computed, .count = count, .pages = table.pages};
+  SequenceSlice slice = {
+      .first = table.computed, .count = count, .pages = table.pages, .all_logits = logits};
+  if (logits) budget->prompt_logits -= count;
   Advance(&table, count, &stats_.prompt_tokens);
   if (count == missing) {
     for (int k = 0; k < static_cast<int>(group->samples.size()); ++k) {

@@ -55,6 +55,8 @@ class Scheduler {
     // Prefill chunks begin at multiples of this number of positions, and end there or with the
     // prompt. A multiple of page_size, or 1. max_num_batched_tokens is at least as large.
     int chunk_alignment = 1;
+    // Maximum number of tokens of a step in slices with all_logits; at least chunk_alignment.
+    int64_t max_prompt_logits = int64_t{1} << 30;
   };
 
   struct ScheduledSlice {
@@ -107,9 +109,10 @@ class Scheduler {
 
   // Adds a group of `samples` samples at the end of the queue. The samples must fit, and `group`
   // must be larger than all earlier numbers. `prompt`: its tokens, used for prefix caching only;
-  // the caller keeps them valid until the group ends.
+  // the caller keeps them valid until the group ends. prompt_logits: the first pass over the prompt
+  // has the logits of all its tokens (all_logits), so that it takes no pages of the prefix cache.
   void Add(int64_t group, int64_t prompt_length, int64_t max_tokens, int samples,
-           std::span<const int32_t> prompt = {});
+           std::span<const int32_t> prompt = {}, bool prompt_logits = false);
 
   // Plans the next step; its draws are in flight from now on. The step may contain a sample whose
   // draw is in flight: the runner then reads its token from its slot. The step has no slices if
@@ -158,7 +161,8 @@ class Scheduler {
   struct Group {
     SharedPrompt prompt;
     int64_t max_tokens = 0;
-    bool shared = false;  // a sample has shared the prompt
+    bool prompt_logits = false;  // the logits of all its tokens are wanted
+    bool shared = false;         // a sample has shared the prompt
     int unfinished = 0;
     int without_pages = 0;  // unfinished samples without pages
     std::vector<Sample> samples;
@@ -169,6 +173,7 @@ class Scheduler {
     int64_t tokens = 0;            // for chunks and draft tokens
     int64_t chunks = 0;            // tokens for chunks
     int64_t num_draft_tokens = 0;  // logit rows for draft tokens
+    int64_t prompt_logits = 0;     // tokens for slices with all_logits
     int64_t ChunkRoom() const { return std::min(tokens, chunks); }
   };
 

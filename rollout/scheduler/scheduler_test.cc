@@ -55,6 +55,40 @@ TEST(Scheduler, CopiesComeBeforeTheFirstWrite) {
   EXPECT_EQ(step.slices[0].slice.first, 6);
 }
 
+TEST(Scheduler, PromptsWhoseLogitsAreWantedAreComputedAsAWhole) {
+  Scheduler scheduler({.num_pages = 100,
+                       .page_size = 4,
+                       .max_num_seqs = 4,
+                       .max_num_batched_tokens = 20,
+                       .enable_prefix_caching = true,
+                       .max_prompt_logits = 8});
+  const std::vector<int32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  scheduler.Add(0, 13, 5, 1, prompt);
+  CollectAll(scheduler.Schedule(), &scheduler);
+  scheduler.Finish(0, 0);
+  scheduler.Add(1, 13, 5, 1, prompt, /*prompt_logits=*/true);
+  scheduler.Add(2, 13, 5, 1, prompt);
+  Step step = scheduler.Schedule();
+  ASSERT_EQ(step.slices.size(), 2u);
+  EXPECT_EQ(step.slices[0].slice.first, 0) << "no page of the prefix cache";
+  EXPECT_EQ(step.slices[0].slice.count, 8) << "max_prompt_logits";
+  EXPECT_TRUE(step.slices[0].slice.all_logits);
+  EXPECT_EQ(step.slices[0].slice.logit_rows(), 8);
+  EXPECT_EQ(step.slices[1].slice.first, 12);
+  EXPECT_FALSE(step.slices[1].slice.all_logits);
+  CollectAll(step, &scheduler);
+  step = scheduler.Schedule();
+  ASSERT_EQ(step.slices.size(), 2u);
+  EXPECT_EQ(step.slices[0].slice.first, 8);
+  EXPECT_EQ(step.slices[0].slice.count, 5);
+  EXPECT_TRUE(step.slices[0].slice.all_logits);
+  EXPECT_EQ(scheduler.stats().cached_tokens, 12);
+  CollectAll(step, &scheduler);
+  scheduler.Invalidate();
+  step = scheduler.Schedule();
+  EXPECT_FALSE(step.slices[0].slice.all_logits) << "their logits were computed";
+}
+
 TEST(Scheduler, PromptsComeInChunksBesideAllThatDecode) {
   Scheduler scheduler(
       {.num_pages = 100, .page_size = 4, .max_num_seqs = 4, .max_num_batched_tokens = 8});

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -62,6 +63,7 @@ class FakeModelRunner : public ModelRunner {
     // A decoded token's cache entry differs from that of a prefilled one, as on a GPU.
     bool mark_decoded = false;
     bool batch_invariant = false;  // the result of batch_invariant()
+    int64_t max_prompt_logits = 1000;
   };
   static constexpr int kPage = 4;
 
@@ -116,7 +118,16 @@ class FakeModelRunner : public ModelRunner {
     ++launched;
     Copy copy;
     copy.copies.assign(step.copies.begin(), step.copies.end());
-    for (const StepDraw& draw : step.draws) copy.draws.push_back({draw, *draw.sampling});
+    for (const StepDraw& draw : step.draws) {
+      EXPECT_TRUE(!draw.sampling->draws_on_host() || flights_.empty());
+      copy.draws.push_back({draw,
+                            *draw.sampling,
+                            {draw.history.prompt.begin(), draw.history.prompt.end()},
+                            {draw.history.generated.begin(), draw.history.generated.end()}});
+    }
+    for (const PromptTargets& wanted : step.prompt_targets) {
+      copy.targets.push_back({{wanted.targets.begin(), wanted.targets.end()}, wanted.top});
+    }
     int64_t total = 0;
     for (const SequenceSlice& slice : step.slices) {
       total += slice.count;
@@ -144,21 +155,34 @@ class FakeModelRunner : public ModelRunner {
     for (size_t i = 0; i < copied.size(); ++i) pages_[step.copies[i].to] = copied[i];
     for (const Slice& slice : step.slices) Write(slice);
     std::vector<TokenDraw> tokens;
+    prompt_log_probs_.clear();
     auto draw = step.draws.begin();
+    auto wanted = step.targets.begin();
     for (const Slice& slice : step.slices) {
       const std::vector<int32_t> whole = Read(slice);
+      if (slice.view.all_logits) ReadPrompt(whole, slice.view.first, *wanted++);
       for (int i = 0; i < slice.view.draws; ++i, ++draw) {
         const int after = slice.view.num_draft_tokens > 0 ? slice.view.draws - 1 - i : 0;
         const std::vector<int32_t> sequence(whole.begin(), whole.end() - after);
         std::vector<float> logits = FakeLogits(sequence, options_.memory);
         if (damaged && damaged(sequence)) logits.assign(kVocab, NAN);
         const absl::StatusOr<TokenDraw> drawn = sampler_.Draw(
-            logits, draw->second, TokenUniform(draw->first.stream, draw->first.position));
+            logits, draw->sampling, TokenUniform(draw->draw.stream, draw->draw.position),
+            {draw->prompt, draw->generated});
         tokens.push_back(drawn.ok() ? *drawn : TokenDraw{.token = -1});
-        if (draw->first.slot >= 0) last_token_[draw->first.slot] = tokens.back().token;
+        if (drawn.ok() && draw->draw.top_log_probs >= 0) {
+          tokens.back().log_probs = std::make_shared<TokenLogProbs>(
+              sampler_.LogProbs(logits, drawn->token, draw->draw.top_log_probs).value());
+        }
+        if (draw->draw.slot >= 0) last_token_[draw->draw.slot] = tokens.back().token;
       }
     }
     return tokens;
+  }
+
+  int64_t max_prompt_logits() const override { return options_.max_prompt_logits; }
+  std::vector<TokenLogProbs> TakePromptLogProbs() override {
+    return std::exchange(prompt_log_probs_, {});
   }
 
   std::atomic<int> launched = 0;
@@ -181,10 +205,20 @@ class FakeModelRunner : public ModelRunner {
     SequenceSlice view;
     std::vector<int32_t> tokens, pages;
   };
+  struct Draw {
+    StepDraw draw;
+    SamplingSettings sampling;
+    std::vector<int32_t> prompt, generated;
+  };
+  struct Targets {
+    std::vector<int32_t> tokens;
+    int top = 0;
+  };
   struct Copy {
     std::vector<PageCopy> copies;
     std::vector<Slice> slices;
-    std::vector<std::pair<StepDraw, SamplingSettings>> draws;
+    std::vector<Draw> draws;
+    std::vector<Targets> targets;
   };
 
   static constexpr int32_t kLost = -2;  // an entry whose contents Sleep lost
@@ -206,6 +240,19 @@ class FakeModelRunner : public ModelRunner {
     }
   }
 
+  // Adds the log-probabilities of the tokens after positions [first, first + targets).
+  void ReadPrompt(const std::vector<int32_t>& whole, int64_t first, const Targets& wanted) {
+    for (size_t k = 0; k < wanted.tokens.size(); ++k) {
+      const std::vector<int32_t> before(whole.begin(), whole.begin() + first + 1 + k);
+      std::vector<float> logits = FakeLogits(before, options_.memory);
+      if (damaged && damaged(before)) logits.assign(kVocab, NAN);
+      const absl::StatusOr<TokenLogProbs> found =
+          sampler_.LogProbs(logits, wanted.tokens[k], wanted.top);
+      prompt_log_probs_.push_back(found.ok() ? *found
+                                             : TokenLogProbs{.token = {wanted.tokens[k], NAN}});
+    }
+  }
+
   std::vector<int32_t> Read(const Slice& slice) const {
     std::vector<int32_t> sequence;
     for (int64_t p = 0; p < slice.view.first + slice.view.count; ++p) {
@@ -222,6 +269,7 @@ class FakeModelRunner : public ModelRunner {
   int weights_of_flights_ = 0;
   std::thread::id caller_;
   Sampler sampler_;
+  std::vector<TokenLogProbs> prompt_log_probs_;
 };
 
 inline GenerateRequest Request(uint64_t id, int n, int max_tokens = 30) {
@@ -245,8 +293,9 @@ inline Sample Reference(const GenerateRequest& request, int index, size_t memory
   std::vector<int32_t> sequence = request.prompt;
   sample.finish_reason = FinishReason::kLength;
   for (int t = 0; t < request.sampling.max_tokens; ++t) {
-    const TokenDraw draw = *sampler.Draw(FakeLogits(sequence, memory), request.sampling,
-                                         TokenUniform(request.key, index, t));
+    const TokenDraw draw =
+        *sampler.Draw(FakeLogits(sequence, memory), request.sampling,
+                      TokenUniform(request.key, index, t), {request.prompt, sample.tokens});
     sample.tokens.push_back(draw.token);
     sample.log_probs.push_back(draw.log_prob);
     sequence.push_back(CacheEntry(draw.token, mark_decoded ? kDecoded : 0));
