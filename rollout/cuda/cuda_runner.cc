@@ -134,6 +134,10 @@ absl::Status CudaRunner::Launch(const ModelStep& step) {
   return OnGpu(impl_->device, "a step of generation", [&] { impl_->Launch(step); });
 }
 
+std::vector<TokenLogProbs> CudaRunner::TakePromptLogProbs() {
+  return std::exchange(impl_->prompt_log_probs, {});
+}
+
 absl::StatusOr<std::vector<TokenDraw>> CudaRunner::Collect() {
   if (impl_->in_flight.empty()) {
     return absl::FailedPreconditionError("no step has been launched");

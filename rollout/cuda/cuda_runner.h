@@ -16,8 +16,9 @@
 
 namespace tritonrl {
 
-// Runs on one GPU, in a stream of its own. Each process autotunes its GEMM algorithms anew, so two
-// processes can round differently, unless the runner is batch-invariant.
+// Runs on one GPU, in a stream of its own. Draws that draws_on_host(), and log-probabilities beyond
+// that of the drawn token, are computed before Launch returns. Each process autotunes its GEMM
+// algorithms anew, so two processes can round differently, unless the runner is batch-invariant.
 class CudaRunner : public ModelRunner {
  public:
   // Whether the runner supports these weights: bf16 on a GPU, heads of 64 or 128 elements, at most
@@ -51,6 +52,7 @@ class CudaRunner : public ModelRunner {
   absl::Status Wake() override;
   absl::Status Launch(const ModelStep& step) override;
   absl::StatusOr<std::vector<TokenDraw>> Collect() override;
+  std::vector<TokenLogProbs> TakePromptLogProbs() override;
 
   // Number of captured graphs, and the seconds that captures (failed ones included) and autotuning
   // took.

@@ -190,6 +190,8 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
   auto* block = static_cast<int32_t*>(blocks[next_block].data_ptr());
   next_block = (next_block + 1) % blocks.size();
   const PackedStep packed = tables.Pack(step, block);
+  const auto* sampled =
+      reinterpret_cast<const SamplingRow*>(block + (packed.draws - tables.block()));
   Check(cudaMemcpyAsync(At(tables.block()), block, 4 * packed.used, cudaMemcpyHostToDevice,
                         stream.stream()),
         "a step's tables");
@@ -229,12 +231,18 @@ void CudaRunner::Impl::Launch(const ModelStep& step) {
   result.done = events[next_event];
   next_event = (next_event + 1) % events.size();
   Check(cudaEventRecord(result.done, stream.stream()), "an event");
+  if (NeedsHost(step)) {
+    Await(result.done);
+    AddHostResults(step, packed, sampled, &result);
+  }
   in_flight.push_back(std::move(result));
 }
 
 std::vector<TokenDraw> CudaRunner::Impl::Collect() {
-  const InFlightStep result = std::move(in_flight.front());
+  InFlightStep result = std::move(in_flight.front());
   in_flight.pop_front();
+  prompt_log_probs = std::move(result.prompt_log_probs);
+  if (result.on_host) return std::move(result.host_draws);
   Await(result.done);
   std::vector<TokenDraw> draws(result.draws);
   const auto* from = static_cast<const DrawnToken*>(result.drawn.data_ptr());

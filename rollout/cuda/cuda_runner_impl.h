@@ -20,6 +20,8 @@
 #include "rollout/cuda/cuda_transformer.h"
 #include "rollout/cuda/sampling/gpu_sampler.h"
 #include "rollout/cuda/step_packer.h"
+#include "rollout/engine/model_runner.h"
+#include "rollout/engine/sampler.h"
 
 namespace tritonrl {
 
@@ -28,7 +30,15 @@ struct InFlightStep {
   int64_t draws = 0;
   at::Tensor drawn;  // pinned, [draws] DrawnToken
   cudaEvent_t done = nullptr;
+  // Of a step with NeedsHost(): its results, complete when it has been launched.
+  bool on_host = false;
+  std::vector<TokenDraw> host_draws;
+  std::vector<TokenLogProbs> prompt_log_probs;
 };
+
+// Whether the GPU sampler alone cannot give the step's results: a draw draws_on_host() or has
+// log-probabilities, or a prompt's are wanted.
+bool NeedsHost(const ModelStep& step);
 
 // All calls need the weights' GPU as the current device and throw c10::Error if a CUDA call fails.
 struct CudaRunner::Impl {
@@ -58,6 +68,13 @@ struct CudaRunner::Impl {
   // Blocks until no step is in flight on the GPU.
   void Synchronize();
   void Launch(const ModelStep& step);
+  // Fills host_draws and prompt_log_probs of a step that NeedsHost() and is done. `sampled`
+  // [draws]: the rows that StepPacker packed. Overwrites logits.
+  void AddHostResults(const ModelStep& step, const PackedStep& packed, const SamplingRow* sampled,
+                      InFlightStep* result);
+  void DrawOnHost(const ModelStep& step, const SamplingRow* sampled, InFlightStep* result);
+  void AddDrawLogProbs(const ModelStep& step, const SamplingRow* sampled, InFlightStep* result);
+  void AddPromptLogProbs(const ModelStep& step, const PackedStep& packed, InFlightStep* result);
   std::vector<TokenDraw> Collect();
 
   int32_t* At(int64_t place) const { return words.data_ptr<int32_t>() + place; }
@@ -77,6 +94,8 @@ struct CudaRunner::Impl {
   std::vector<cudaEvent_t> events;
   size_t next_event = 0;
   std::deque<InFlightStep> in_flight;
+  Sampler sampler;                              // for DrawOnHost
+  std::vector<TokenLogProbs> prompt_log_probs;  // of the step collected last
   std::map<int64_t, cudaGraphExec_t> graphs;  // by number of rows; null: some rank's capture failed
   double graph_seconds = 0;
   absl::Status quantize_status;  // of the last QuantizeWeights

@@ -222,6 +222,14 @@ void CudaTransformer::Head(const StepInputs& step) {
                logits_.narrow(0, 0, step.logit_rows));
 }
 
+at::Tensor CudaTransformer::RowLogits(int64_t first, int64_t count) {
+  TORCH_CHECK(first + count <= x_.size(0) && count <= logits_.size(0), "logits of ", count,
+              " rows from row ", first, " on are too many");
+  const at::Tensor logits = logits_.narrow(0, 0, count);
+  NormMultiply(x_.narrow(0, first, count), final_norm_, head_, /*swiglu=*/false, logits);
+  return logits;
+}
+
 void CudaTransformer::Layer(const StepInputs& step, int64_t layer, CudaKvCache* cache) {
   const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
   const at::Tensor x = first(x_), middle = first(post_attention_), inner = first(inner_);

@@ -111,6 +111,10 @@ class CudaTransformer {
   // behind. Throws c10::Error if the GPU has failed.
   void Synchronize() const;
   const at::Tensor& logits() const { return logits_; }
+  // The logits [count, vocab] of rows [first, first + count) of the step that ran last, whether
+  // they are among its logit_rows or not. They overwrite the first rows of logits(), of which there
+  // must be `count`. Needed for prompts' log-probabilities alone.
+  at::Tensor RowLogits(int64_t first, int64_t count);
   // Whether the persistent fused kernel (megakernel) runs steps of few rows.
   bool fused_decode() const { return fused_decode_; }
 

@@ -134,6 +134,84 @@ TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
   }
 }
 
+// Prompts in chunks, beside samples that decode; all log-probabilities of prompts, and those of
+// drawn tokens with alternatives.
+TEST_P(CudaEngineTest, PromptLogProbabilitiesAreTheLearners) {
+  MakeModel(true);
+  const EngineConfig config = MakeEngineConfig("max_num_seqs: 16 max_num_batched_tokens: 256");
+  auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  BatchedEngine engine(*std::move(runner), config);
+  std::map<uint64_t, GenerateRequest::PromptLogProbs> found;
+  for (size_t i = 0; i < prompts_.size(); ++i) {
+    GenerateRequest request;
+    request.id = i;
+    request.prompt = prompts_[i];
+    request.sampling.max_tokens = i % 2 == 0 ? 0 : 8;
+    request.sampling.temperature = 0;
+    request.top_prompt_log_probs = 5;
+    request.on_prompt_log_probs = [&found, i](const auto& prompt) { found[i] = *prompt; };
+    request.top_log_probs = 3;
+    request.on_log_probs = [](int, const std::shared_ptr<const TokenLogProbs>& token) {
+      ASSERT_EQ(token->top.size(), 3u);
+      EXPECT_EQ(token->top[0].token, token->token.token) << "greedy";
+      EXPECT_EQ(token->top[0].log_prob, token->token.log_prob);
+    };
+    ASSERT_TRUE(engine.Submit(std::move(request)).ok());
+  }
+  while (engine.Outstanding() > 0) {
+    const auto sample = engine.Next(absl::Now() + absl::Minutes(2));
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    EXPECT_EQ(sample->tokens.size(), sample->request_id % 2 == 0 ? 0u : 8u);
+  }
+  const Transformer learner(weights_->config(), weights_);
+  for (size_t i = 0; i < prompts_.size(); ++i) {
+    const std::vector<std::vector<int32_t>> sequences = {prompts_[i]};
+    const PackedBatch batch = PackSequences(sequences, device());
+    const at::Tensor expected =
+        learner.Forward(batch, NextTokenTargets(batch), 1.0, nullptr).log_probs.cpu();
+    ASSERT_EQ(found[i].size(), prompts_[i].size() - 1);
+    for (size_t t = 0; t < found[i].size(); ++t) {
+      EXPECT_EQ(found[i][t].token.token, prompts_[i][t + 1]);
+      EXPECT_EQ(found[i][t].top.size(), 5u);
+      EXPECT_NEAR(found[i][t].token.log_prob, expected.const_data_ptr<float>()[t], kTolerance);
+    }
+  }
+}
+
+// A bias, and a penalty for what was drawn before, decide each token, also in steps that others
+// share.
+TEST_P(CudaEngineTest, BiasesAndPenaltiesDecideDraws) {
+  MakeModel(true);
+  const EngineConfig config = MakeEngineConfig("max_num_seqs: 16");
+  auto runner = CudaRunner::Create(weights_, config, {.max_length = 2048});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  BatchedEngine engine(*std::move(runner), config);
+  for (uint64_t id = 0; id < 4; ++id) {
+    GenerateRequest request;
+    request.id = id;
+    request.prompt = prompts_[1];
+    request.sampling.max_tokens = 12;
+    request.sampling.temperature = 0;
+    // Token 9 is drawn while it is ahead of token 7: its penalty grows by 2 for each time.
+    if (id % 2 == 1) request.sampling.logit_bias = {{9, 90.0f}, {7, 81.0f}};
+    if (id % 2 == 1) request.sampling.frequency_penalty = 2;
+    ASSERT_TRUE(engine.Submit(std::move(request)).ok());
+  }
+  std::vector<std::vector<int32_t>> tokens(4);
+  while (engine.Outstanding() > 0) {
+    const auto sample = engine.Next(absl::Now() + absl::Minutes(2));
+    ASSERT_TRUE(sample.ok()) << sample.status();
+    tokens[sample->request_id] = sample->tokens;
+  }
+  EXPECT_EQ(tokens[0], tokens[2]);
+  EXPECT_EQ(tokens[1], tokens[3]);
+  EXPECT_NE(tokens[0], tokens[1]);
+  const std::vector<int32_t> first(tokens[1].begin(), tokens[1].begin() + 4);
+  EXPECT_EQ(first, (std::vector<int32_t>{9, 9, 9, 9}));
+  EXPECT_TRUE(std::find(tokens[1].begin(), tokens[1].end(), 7) != tokens[1].end());
+}
+
 // The first step of each number of rows launches kernel by kernel; later steps replay a graph.
 TEST_P(CudaEngineTest, AReplayGivesTheBitsOfTheLaunches) {
   MakeModel(true);

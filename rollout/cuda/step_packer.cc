@@ -23,10 +23,11 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // Rows of a step with chunks, rounded up to few sizes, so that GEMMs are autotuned for few of them.
 int64_t RowsWithChunks(int64_t rows) { return RoundUp(rows, rows <= 1024 ? 64 : 256); }
 
-// Whether the slice is one token, perhaps with draft tokens. Each of them becomes a row of its own,
-// as if it were another sequence.
-bool Decodes(const SequenceSlice& slice) {
-  return slice.slot >= 0 && (slice.count == 1 || slice.num_draft_tokens > 0);
+// Rows of a slice whose logits the step computes. Those of all_logits are computed after it
+// (CudaTransformer::RowLogits).
+int64_t LogitRows(SequenceSlice slice) {
+  slice.all_logits = false;
+  return slice.logit_rows();
 }
 
 int32_t SharedPages(const SequenceSlice& a, const SequenceSlice& b) {
@@ -89,6 +90,10 @@ StepPacker::StepPacker(const Limits& limits)
   const int64_t of_slots = 2 * max_logits();
   block_words_ = of_rows + of_slots + plan_words + chunk_words + chunk_pages + updates + copies +
                  draws + 16 * kAlign;
+}
+
+bool StepPacker::Decodes(const SequenceSlice& slice) {
+  return slice.slot >= 0 && (slice.count == 1 || slice.num_draft_tokens > 0);
 }
 
 int64_t StepPacker::RowsFor(int64_t decoding) {
@@ -203,7 +208,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
     }
     row += slice.count;
     const int64_t first_logits = chunks ? static_cast<int64_t>(logit_ids.size()) : row;
-    for (int64_t r = row - slice.logit_rows(); r < row; ++r) {
+    for (int64_t r = row - LogitRows(slice); r < row; ++r) {
       logit_ids.push_back(static_cast<int32_t>(r));
     }
     for (int i = 0; i < slice.draws; ++i, ++draw) {
@@ -215,7 +220,7 @@ void StepPacker::PackRows(const ModelStep& step, Block* block, PackedStep* packe
                      .position = static_cast<int32_t>(from.position),
                      .top_k = from.sampling->top_k,
                      .logits_row = static_cast<int32_t>(chunks ? first_logits + behind
-                                                               : row - slice.logit_rows() + behind),
+                                                               : row - LogitRows(slice) + behind),
                      .slot = from.slot};
     }
   }

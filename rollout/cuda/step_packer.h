@@ -70,6 +70,11 @@ class StepPacker {
   // that few graphs are captured.
   static int64_t RowsFor(int64_t decoding);
 
+  // Whether the slice is one token, perhaps with draft tokens. Each of them becomes a row of its
+  // own, as if it were another sequence. The other slices are chunks, whose rows follow the decode
+  // rows in the order of slices.
+  static bool Decodes(const SequenceSlice& slice);
+
   // Fills `block` [block_words()]. Steps must be packed in the order in which they run, because
   // each updates the page tables of the step before.
   PackedStep Pack(const ModelStep& step, int32_t* block);

@@ -124,6 +124,20 @@ TEST_F(StepPackerTest, DraftTokensBesideChunks) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(At(packed.logit_ids)[Draw(packed, i).logits_row], rows[i]);
 }
 
+// The logits of a whole prompt are computed after the step, from the rows of its chunk.
+TEST_F(StepPackerTest, AllLogitsOfAChunkArePackedLikeNone) {
+  const std::vector<int32_t> prompt = {1, 2, 3, 4, 5}, prompt_pages = {8};
+  ModelStep step;
+  step.slices = {{.tokens = prompt, .count = 5, .pages = prompt_pages, .draws = 1}};
+  step.draws.resize(1, {.sampling = &sampling_});
+  step.slices[0].all_logits = true;
+  const PackedStep packed = Apply(step);
+  EXPECT_FALSE(StepPacker::Decodes(step.slices[0]));
+  EXPECT_EQ(packed.decode, nullptr) << "the chunk begins at row 0";
+  EXPECT_EQ(packed.logit_rows, StepPacker::RowsFor(1));
+  EXPECT_EQ(At(packed.logit_ids)[Draw(packed, 0).logits_row], 4);
+}
+
 TEST_F(StepPackerTest, ATokenThatIsNotKnownIsInItsSlot) {
   const std::vector<int32_t> tokens = {40, 41}, pages = {4};
   ModelStep step;
