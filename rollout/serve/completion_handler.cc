@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,13 +47,31 @@ bool Holds(const std::vector<int32_t>& ids, int32_t id) {
 CompletionHandler::CompletionHandler(CompletionSpec spec, const Tokenizer& tokenizer,
                                      std::unique_ptr<Generation> generation, Metrics* metrics)
     : spec_(std::move(spec)),
+      tokenizer_(tokenizer),
       generation_(std::move(generation)),
       metrics_(metrics),
       open_(spec_.choices) {
   choices_.reserve(spec_.choices);
   for (int i = 0; i < spec_.choices; ++i) {
-    choices_.push_back(Choice{IncrementalDetokenizer(tokenizer, spec_.stop)});
+    choices_.push_back(
+        Choice{IncrementalDetokenizer(tokenizer, spec_.stop, /*list_all=*/spec_.echo)});
+    if (spec_.echo && !spec_.EchoWithLogProbs()) EchoPrompt(i, nullptr);
   }
+}
+
+void CompletionHandler::EchoPrompt(int i, const GenerateRequest::PromptLogProbs* log_probs) {
+  IncrementalDetokenizer& text = choices_[i].text;
+  const CompletionSpec::Prompt& prompt = spec_.prompts[i / spec_.head.n];
+  for (size_t t = 0; t < prompt.ids.size(); ++t) {
+    const bool hidden = t == 0 && prompt.begin_added;
+    if (t == 0 || log_probs == nullptr) {
+      text.PushPrompt(prompt.ids[t], std::nullopt, {}, hidden);
+    } else {
+      const TokenLogProbs& found = (*log_probs)[t - 1];
+      text.PushPrompt(prompt.ids[t], found.token.log_prob, found.top, hidden);
+    }
+  }
+  text.EndPrompt();
 }
 
 CompletionHandler::~CompletionHandler() {
@@ -79,6 +98,10 @@ absl::Status CompletionHandler::Advance(int socket) {
 absl::Status CompletionHandler::Apply(const TokenEvent& event) {
   Choice& choice = choices_[event.choice];
   if (choice.finish_reason) return absl::OkStatus();
+  if (event.prompt != nullptr) {
+    ApplyPrompt(event, &choice);
+    return absl::OkStatus();
+  }
   if (!event.ended) {
     ApplyToken(event, &choice);
     return absl::OkStatus();
@@ -97,6 +120,14 @@ absl::Status CompletionHandler::Apply(const TokenEvent& event) {
   return absl::OkStatus();
 }
 
+void CompletionHandler::ApplyPrompt(const TokenEvent& event, Choice* choice) {
+  if (spec_.EchoWithLogProbs()) EchoPrompt(event.choice, event.prompt.get());
+  if (spec_.prompt_log_probs) {
+    choice->prompt_log_probs =
+        PromptLogProbsJson(tokenizer_, *event.prompt, *spec_.prompt_log_probs);
+  }
+}
+
 void CompletionHandler::ApplyToken(const TokenEvent& event, Choice* choice) {
   if (choice->text.num_tokens() == 0) {
     choice->first_token = event.time;
@@ -104,12 +135,16 @@ void CompletionHandler::ApplyToken(const TokenEvent& event, Choice* choice) {
   }
   choice->last_token = event.time;
   if (spec_.head.token_ids) choice->token_ids.push_back(event.token);
+  const TokenLogProbs* found = event.log_probs.get();
+  const float log_prob = found == nullptr ? event.log_prob : found->token.log_prob;
+  const std::span<const TokenLogProb> top =
+      found == nullptr ? std::span<const TokenLogProb>() : found->top;
   if (Holds(spec_.stop_ids, event.token)) {
-    choice->text.PushEnd();
+    choice->text.PushEnd(event.token, log_prob, top);
     if (Holds(spec_.asked_stop_ids, event.token)) choice->stop_reason = event.token;
     return;
   }
-  choice->text.Push(event.token, event.log_prob);
+  choice->text.Push(event.token, log_prob, top);
   if (choice->text.stopped()) {
     generation_->CancelChoice(event.choice);
     choice->stop_reason = choice->text.stop_string();
@@ -134,7 +169,8 @@ ChoiceText CompletionHandler::TakeText(int i) {
           choice.finish_reason,
           choice.stop_reason,
           std::exchange(choice.token_ids, {}),
-          !choice.begun};
+          !choice.begun,
+          std::exchange(choice.prompt_log_probs, nullptr)};
 }
 
 absl::StatusOr<nlohmann::json> CompletionHandler::Whole(int socket) {

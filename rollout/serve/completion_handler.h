@@ -28,10 +28,21 @@ struct CompletionSpec {
   std::vector<int32_t> stop_ids;
   std::vector<int32_t> asked_stop_ids;
   int choices = 1;
+  // The texts begin with the prompts. EchoWithLogProbs(): with the log-probabilities of their
+  // tokens.
+  bool echo = false;
+  // Number of alternatives of the choices' prompt_logprobs; not set: they have none.
+  std::optional<int> prompt_log_probs;
+  struct Prompt {
+    std::vector<int32_t> ids;
+    bool begin_added = false;  // The server put the begin token before it, which is not shown.
+  };
+  std::vector<Prompt> prompts;  // With echo.
   int64_t prompt_tokens = 0;
   bool stream_usage = false;
   absl::Time arrival;
   absl::Time deadline;
+  bool EchoWithLogProbs() const { return echo && head.log_probs; }
 };
 
 // One thread may use it, for one call of Whole or Stream. Both return Cancelled when the client
@@ -57,9 +68,10 @@ class CompletionHandler {
     IncrementalDetokenizer text;
     std::optional<std::string> finish_reason;
     nlohmann::json stop_reason;
-    std::vector<int32_t> token_ids;  // Not yet sent; only with return_token_ids.
-    bool begun = false;              // A chunk of the choice was sent.
-    bool finish_sent = false;        // Its finish_reason was sent.
+    nlohmann::json prompt_log_probs;  // Not yet sent; only with spec_.prompt_log_probs.
+    std::vector<int32_t> token_ids;   // Not yet sent; only with return_token_ids.
+    bool begun = false;               // A chunk of the choice was sent.
+    bool finish_sent = false;         // Its finish_reason was sent.
     absl::Time first_token = absl::InfinitePast();
     absl::Time last_token;
   };
@@ -68,6 +80,9 @@ class CompletionHandler {
   absl::Status Advance(int socket);
   absl::Status Apply(const TokenEvent& event);
   void ApplyToken(const TokenEvent& event, Choice* choice);
+  void ApplyPrompt(const TokenEvent& event, Choice* choice);
+  // Begins the text of choice `i` with its prompt. log_probs: of its tokens; may be null.
+  void EchoPrompt(int i, const GenerateRequest::PromptLogProbs* log_probs);
   void Finish(Choice* choice, const char* reason);
   // Takes the text and tokens of choice `i` since the last call.
   ChoiceText TakeText(int i);
@@ -76,6 +91,7 @@ class CompletionHandler {
   TokenUsage Usage() const;
 
   const CompletionSpec spec_;
+  const Tokenizer tokenizer_;
   const std::unique_ptr<Generation> generation_;
   Metrics* const metrics_;
   std::vector<Choice> choices_;

@@ -28,19 +28,25 @@ class Generation::Channel {
 
   int event_fd() const { return event_fd_; }
 
-  void Token(int choice, int32_t token, float log_prob) {
+  void Token(int choice, int32_t token, float log_prob,
+             std::shared_ptr<const TokenLogProbs> log_probs) {
     absl::MutexLock lock(&mutex_);
     if (states_[choice] == State::kWaiting) {
       states_[choice] = State::kRunning;
       ++*running_;
     }
-    Push({choice, false, token, log_prob, absl::Now(), {}});
+    Push({choice, false, token, log_prob, absl::Now(), {}, std::move(log_probs), nullptr});
+  }
+
+  void Prompt(int choice, std::shared_ptr<const GenerateRequest::PromptLogProbs> prompt) {
+    absl::MutexLock lock(&mutex_);
+    Push({choice, false, -1, 0, absl::Now(), {}, nullptr, std::move(prompt)});
   }
 
   void End(int choice, FinishReason reason) {
     absl::MutexLock lock(&mutex_);
     Leave(choice);
-    Push({choice, true, -1, 0, absl::Now(), reason});
+    Push({choice, true, -1, 0, absl::Now(), reason, nullptr, nullptr});
   }
 
   // Take returns `why` from now on. With `all_ended` no further tokens or ends will follow.
@@ -72,8 +78,9 @@ class Generation::Channel {
     states_[choice] = State::kEnded;
   }
   void Push(TokenEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    events_.push_back(event);
-    if (event.ended || wake_on_tokens_) Wake();
+    const bool wakes = event.ended || wake_on_tokens_;
+    events_.push_back(std::move(event));
+    if (wakes) Wake();
   }
   // One system call wakes the reader; further ones follow only after the reader has taken the
   // events.
@@ -147,6 +154,31 @@ absl::StatusOr<std::unique_ptr<Generation>> GenerationService::Start(const Gener
   return generation;
 }
 
+void GenerationService::SetCallbacks(const GenerationSpec& spec, int base,
+                                     const std::shared_ptr<Generation::Channel>& channel,
+                                     GenerateRequest* request) {
+  // By sample: what on_log_probs has said of the token that on_token says next. All callbacks run
+  // on the engine's thread.
+  auto said = std::make_shared<std::vector<std::shared_ptr<const TokenLogProbs>>>(spec.n);
+  request->on_token = [channel, base, said](int index, int32_t token, float log_prob) {
+    channel->Token(base + index, token, log_prob, std::exchange((*said)[index], nullptr));
+  };
+  if (spec.top_log_probs) {
+    request->top_log_probs = *spec.top_log_probs;
+    request->on_log_probs = [said](int index, std::shared_ptr<const TokenLogProbs> log_probs) {
+      (*said)[index] = std::move(log_probs);
+    };
+  }
+  if (spec.top_prompt_log_probs) {
+    request->top_prompt_log_probs = *spec.top_prompt_log_probs;
+    request->on_prompt_log_probs =
+        [channel, base,
+         n = spec.n](const std::shared_ptr<const GenerateRequest::PromptLogProbs>& prompt) {
+          for (int i = 0; i < n; ++i) channel->Prompt(base + i, prompt);
+        };
+  }
+}
+
 absl::Status GenerationService::StartGroup(const GenerationSpec& spec, int prompt,
                                            Generation* generation) {
   const std::shared_ptr<Generation::Channel> channel = generation->channel_;
@@ -157,9 +189,7 @@ absl::Status GenerationService::StartGroup(const GenerationSpec& spec, int promp
   request.sampling = spec.sampling;
   request.sampling.max_tokens = spec.prompts[prompt].max_tokens;
   request.key = {.run_seed = spec.seed, .step = 0, .task = static_cast<uint64_t>(prompt)};
-  request.on_token = [channel, base](int index, int32_t token, float log_prob) {
-    channel->Token(base + index, token, log_prob);
-  };
+  SetCallbacks(spec, base, channel, &request);
   {
     absl::MutexLock lock(&mutex_);
     if (!refuse_.ok()) return refuse_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -27,20 +28,27 @@ struct GenerationSpec {
   std::vector<Prompt> prompts;
   int n = 1;
   SamplingSettings sampling;  // Its max_tokens is ignored: each prompt has its own.
+  // If set, events have the log-probabilities of drawn tokens, and of prompts, with this number of
+  // alternatives.
+  std::optional<int> top_log_probs;
+  std::optional<int> top_prompt_log_probs;
   // The same seed gives the same draws: prompt p's samples have the key (seed, 0, p).
   uint64_t seed = 0;
   // Whether each token makes event_fd readable, or only the end of a choice.
   bool wake_on_tokens = true;
 };
 
-// A drawn token of a choice, or its end.
+// A drawn token of a choice, or its end; or the log-probabilities of its prompt, before its tokens.
 struct TokenEvent {
   int choice = 0;
   bool ended = false;
   int32_t token = -1;  // If not ended.
   float log_prob = 0;
-  absl::Time time;                            // When the engine drew it.
-  FinishReason reason = FinishReason::kStop;  // If ended.
+  absl::Time time;                                 // When the engine drew it.
+  FinishReason reason = FinishReason::kStop;       // If ended.
+  std::shared_ptr<const TokenLogProbs> log_probs;  // Of the token, if asked for.
+  // Not null: the event of the prompt; entry i is for its token i + 1.
+  std::shared_ptr<const GenerateRequest::PromptLogProbs> prompt;
 };
 
 class GenerationService;
@@ -114,6 +122,10 @@ class GenerationService {
   };
 
   absl::Status StartGroup(const GenerationSpec& spec, int prompt, Generation* generation);
+  // Sets the callbacks of a request whose sample 0 is choice `base`.
+  static void SetCallbacks(const GenerationSpec& spec, int base,
+                           const std::shared_ptr<Generation::Channel>& channel,
+                           GenerateRequest* request);
   void Run();
   void Deliver(const Sample& sample);
   void EndAll(const absl::Status& why, bool engine_failed);

@@ -78,6 +78,75 @@ class ClientTest(unittest.TestCase):
             self.assertLessEqual(token.logprob, 0)
             self.assertEqual(token.top_logprobs[0].logprob, token.logprob)
 
+    def test_chat_alternatives(self):
+        def tokens(**more):
+            return self.chat(logprobs=True, top_logprobs=20, temperature=0.7, seed=1,
+                             **more).choices[0].logprobs.content
+
+        shown = tokens()
+        for token in shown:
+            values = [other.logprob for other in token.top_logprobs]
+            self.assertEqual(len(values), 20)
+            self.assertEqual(values, sorted(values, reverse=True))
+            self.assertLessEqual(token.logprob, values[0])
+            same = [other for other in token.top_logprobs if other.bytes == token.bytes]
+            self.assertTrue(all(other.logprob == token.logprob for other in same))
+        self.assertEqual([token.logprob for token in tokens()], [token.logprob for token in shown])
+
+    def test_the_stream_has_the_log_probabilities_of_the_whole(self):
+        whole = self.chat(logprobs=True, top_logprobs=3, temperature=0.7, seed=1).choices[0]
+        shown = []
+        for chunk in self.chat(logprobs=True, top_logprobs=3, temperature=0.7, seed=1, stream=True):
+            if chunk.choices[0].logprobs:
+                shown += chunk.choices[0].logprobs.content
+        self.assertEqual([token.to_dict() for token in shown],
+                         [token.to_dict() for token in whole.logprobs.content])
+
+    def test_log_likelihoods(self):
+        """The request of lm-evaluation-harness for contexts with their continuations."""
+        ids = self.complete(extra_body={"return_token_ids": True}).choices[0].token_ids
+        prompt = self.complete(extra_body={"return_token_ids": True}).choices[0].prompt_token_ids
+        greedy, other = prompt + ids[:9], prompt + ids[3:12]
+        answer = self.complete(prompt=[greedy, other], max_tokens=1, logprobs=1, echo=True, seed=1234)
+        sums, is_greedy = [], []
+        for choice in sorted(answer.choices, key=lambda choice: choice.index):
+            own = choice.logprobs.token_logprobs[len(prompt):-1]
+            top = choice.logprobs.top_logprobs[len(prompt):-1]
+            self.assertEqual(len(own), 9)
+            sums.append(sum(own))
+            is_greedy.append(all(max(best.values()) == value for value, best in zip(own, top)))
+        self.assertEqual(is_greedy, [True, False])
+        self.assertGreater(sums[0], sums[1])
+        alone = self.complete(prompt=greedy, max_tokens=0, logprobs=1, echo=True).choices[0]
+        self.assertEqual(sum(alone.logprobs.token_logprobs[len(prompt):]), sums[0])
+        self.assertIsNone(alone.logprobs.token_logprobs[0])
+
+    def test_prompt_logprobs(self):
+        choice = self.complete(extra_body={"prompt_logprobs": 2, "return_token_ids": True}).choices[0]
+        found = choice.prompt_logprobs
+        self.assertEqual(len(found), len(choice.prompt_token_ids))
+        self.assertIsNone(found[0])
+        for token, entry in zip(choice.prompt_token_ids[1:], found[1:]):
+            self.assertLessEqual(entry[str(token)]["logprob"], 0)
+            self.assertGreaterEqual(entry[str(token)]["rank"], 1)
+
+    def test_penalties_and_biases(self):
+        plain = self.complete(extra_body={"return_token_ids": True}).choices[0]
+        first = plain.token_ids[0]
+        banned = self.complete(logit_bias={str(first): -100}, extra_body={"return_token_ids": True})
+        self.assertNotIn(first, banned.choices[0].token_ids)
+        forced = self.complete(logit_bias={str(first): 100}, extra_body={"return_token_ids": True})
+        self.assertEqual(set(forced.choices[0].token_ids), {first})
+        varied = self.complete(presence_penalty=2, frequency_penalty=2,
+                               extra_body={"return_token_ids": True, "repetition_penalty": 2})
+        self.assertGreater(len(set(varied.choices[0].token_ids)), len(set(plain.token_ids)))
+        narrow = self.complete(temperature=1, extra_body={"min_p": 1})
+        self.assertEqual(narrow.choices[0].text, plain.text)
+
+    def test_an_assistants_message_without_content(self):
+        messages = MESSAGES + [{"role": "assistant", "content": None}] + MESSAGES
+        self.assertTrue(self.chat(messages=messages).choices[0].message.content)
+
     def test_completion_logprobs(self):
         choice = self.complete(logprobs=1).choices[0]
         log_probs = choice.logprobs
@@ -200,11 +269,13 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete(prompt="x " * 2000)
         self.assertEqual(caught.exception.code, "context_length_exceeded")
+        for field, value in {"logprobs": 21, "presence_penalty": 3, "logit_bias": {"x": 1},
+                             "max_tokens": 0}.items():
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.complete(**{field: value})
+            self.assertEqual(caught.exception.param, field)
         with self.assertRaises(openai.BadRequestError) as caught:
-            self.complete(echo=True)
-        self.assertEqual(caught.exception.param, "echo")
-        with self.assertRaises(openai.BadRequestError) as caught:
-            self.chat(temperature=1, logprobs=True, top_logprobs=5)
+            self.chat(logprobs=True, top_logprobs=21)
         self.assertEqual(caught.exception.param, "top_logprobs")
         with self.make_client("sk-wrong") as client:
             with self.assertRaises(openai.AuthenticationError) as caught:

@@ -21,14 +21,14 @@ absl::Status RequestParser::CheckModelName(const std::string& name) const {
       "model_not_found");
 }
 
-absl::StatusOr<std::vector<std::vector<int32_t>>> RequestParser::ReadPrompts(
+absl::StatusOr<std::vector<CompletionSpec::Prompt>> RequestParser::ReadPrompts(
     bool chat, const std::string& body, GenerationParams* params) const {
-  std::vector<std::vector<int32_t>> prompts;
+  std::vector<CompletionSpec::Prompt> prompts;
   if (chat) {
     ASSIGN_OR_RETURN(ChatRequest request, ParseChatRequest(body));
     *params = std::move(request.params);
     RETURN_IF_ERROR(CheckModelName(params->model));
-    prompts.push_back(model_.chat.Render(request.messages, request.enable_thinking));
+    prompts.push_back({.ids = model_.chat.Render(request.messages, request.enable_thinking)});
     return prompts;
   }
   ASSIGN_OR_RETURN(CompletionRequest request, ParseCompletionRequest(body));
@@ -36,14 +36,13 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> RequestParser::ReadPrompts(
   RETURN_IF_ERROR(CheckModelName(params->model));
   for (CompletionRequest::Prompt& prompt : request.prompts) {
     if (auto* given = std::get_if<std::vector<int32_t>>(&prompt)) {
-      prompts.push_back(std::move(*given));
+      prompts.push_back({.ids = std::move(*given)});
       continue;
     }
     std::vector<int32_t> ids = model_.tokenizer.Encode(std::get<std::string>(prompt));
-    if (model_.begin_token && (ids.empty() || ids[0] != *model_.begin_token)) {
-      ids.insert(ids.begin(), *model_.begin_token);
-    }
-    prompts.push_back(std::move(ids));
+    const bool add_begin = model_.begin_token && (ids.empty() || ids[0] != *model_.begin_token);
+    if (add_begin) ids.insert(ids.begin(), *model_.begin_token);
+    prompts.push_back({std::move(ids), add_begin});
   }
   return prompts;
 }
@@ -58,7 +57,7 @@ absl::StatusOr<int> RequestParser::CompletionTokens(size_t prompt_tokens,
                       absl::StrCat("is ", *params.max_tokens, ", this server's limit is ", limit));
   }
   const int64_t wanted = params.max_tokens ? *params.max_tokens : std::min(left, limit);
-  if (left < 1 || wanted > left) {
+  if (left < (params.max_tokens == 0 ? 0 : 1) || wanted > left) {
     return WithErrorCode(
         absl::InvalidArgumentError(absl::StrCat(
             "the prompt of ", prompt, " tokens",
@@ -83,6 +82,24 @@ absl::Status RequestParser::AddStops(const GenerationParams& params, ParsedReque
   return absl::OkStatus();
 }
 
+void RequestParser::AddLogProbs(const GenerationParams& params, ParsedRequest* parsed) {
+  GenerationSpec& generation = parsed->generation;
+  CompletionSpec& answer = parsed->answer;
+  answer.head.log_probs = params.log_probs;
+  answer.head.top_log_probs = params.top_log_probs;
+  answer.echo = params.echo;
+  answer.prompt_log_probs = params.prompt_log_probs;
+  // The engine's own log-probabilities are those of the model's distribution at temperatures 1, 0.
+  const double temperature = params.sampling.temperature;
+  if (params.log_probs && (params.top_log_probs > 0 || (temperature != 0 && temperature != 1))) {
+    generation.top_log_probs = params.top_log_probs;
+  }
+  if (answer.EchoWithLogProbs() || params.prompt_log_probs) {
+    generation.top_prompt_log_probs =
+        std::max(params.prompt_log_probs.value_or(0), params.echo ? params.top_log_probs : 0);
+  }
+}
+
 absl::Status RequestParser::CheckId(const char* field, int32_t id) const {
   if (id < model_.vocab_size) return absl::OkStatus();
   return FieldError(
@@ -96,20 +113,24 @@ absl::StatusOr<ParsedRequest> RequestParser::Parse(bool chat, const std::string&
   CompletionSpec& answer = parsed.answer;
   answer.arrival = absl::Now();
   answer.deadline = answer.arrival + limits_.timeout;
-  ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> prompts, ReadPrompts(chat, body, &params));
-  for (std::vector<int32_t>& ids : prompts) {
+  ASSIGN_OR_RETURN(std::vector<CompletionSpec::Prompt> prompts, ReadPrompts(chat, body, &params));
+  for (CompletionSpec::Prompt& prompt : prompts) {
+    std::vector<int32_t>& ids = prompt.ids;
     if (ids.empty()) return FieldError(chat ? "messages" : "prompt", "is empty");
     for (const int32_t id : ids) RETURN_IF_ERROR(CheckId("prompt", id));
     answer.prompt_tokens += static_cast<int64_t>(ids.size());
     ASSIGN_OR_RETURN(const int max_tokens, CompletionTokens(ids.size(), params));
     if (params.return_token_ids) answer.head.prompts.push_back(ids);
+    if (params.echo) answer.prompts.push_back(prompt);
     generation.prompts.push_back({std::move(ids), max_tokens});
   }
   generation.n = params.n;
-  generation.sampling.temperature = params.temperature;
-  generation.sampling.top_p = params.top_p;
-  generation.sampling.top_k = params.top_k;
+  generation.sampling = params.sampling;
+  for (const auto& [id, bias] : params.sampling.logit_bias) {
+    RETURN_IF_ERROR(CheckId("logit_bias", id));
+  }
   RETURN_IF_ERROR(AddStops(params, &parsed));
+  AddLogProbs(params, &parsed);
   const uint64_t number = next_request_++;
   const uint64_t start = static_cast<uint64_t>(absl::ToUnixNanos(start_));
   generation.seed = params.seed ? *params.seed : MixKeys({start, number});
@@ -118,8 +139,6 @@ absl::StatusOr<ParsedRequest> RequestParser::Parse(bool chat, const std::string&
   answer.head.id = absl::StrFormat("%s-%016x%08x", chat ? "chatcmpl" : "cmpl", start, number);
   answer.head.created = absl::ToUnixSeconds(answer.arrival);
   answer.head.model = model_.name;
-  answer.head.log_probs = params.log_probs;
-  answer.head.top_log_probs = params.top_log_probs;
   answer.head.token_ids = params.return_token_ids;
   answer.head.n = params.n;
   answer.choices = static_cast<int>(generation.prompts.size()) * params.n;

@@ -58,9 +58,12 @@ class RequestParser {
   absl::StatusOr<ParsedRequest> Parse(bool chat, const std::string& body);
 
  private:
-  // The token ids of all prompts.
-  absl::StatusOr<std::vector<std::vector<int32_t>>> ReadPrompts(bool chat, const std::string& body,
-                                                                GenerationParams* params) const;
+  // The tokens of all prompts.
+  absl::StatusOr<std::vector<CompletionSpec::Prompt>> ReadPrompts(bool chat,
+                                                                  const std::string& body,
+                                                                  GenerationParams* params) const;
+  // Sets which log-probabilities the engine computes and the answer has.
+  static void AddLogProbs(const GenerationParams& params, ParsedRequest* parsed);
   // Sets the stop tokens and stop strings.
   absl::Status AddStops(const GenerationParams& params, ParsedRequest* parsed) const;
   absl::Status CheckId(const char* field, int32_t id) const;

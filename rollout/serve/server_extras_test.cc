@@ -1,7 +1,9 @@
 // The server's extensions of OpenAI's API, which are those of vLLM.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -94,6 +96,50 @@ TEST_F(ServerTest, EveryAnswerHasARequestId) {
   auto reply = PostAsync("/v1/completions", Completion({{"stream", true}}));
   EndWith(engine_.WaitForRequest(0), 0, "x");
   EXPECT_EQ(reply.get().headers.count("X-Request-Id"), 1u);
+}
+
+TEST_F(ServerTest, AnEchoListsEveryToken) {
+  Start();
+  auto reply =
+      PostAsync("/v1/completions",
+                Completion({{"echo", true}, {"logprobs", 2}, {"prompt", {'H', 257, 'i'}}}));
+  const GenerateRequest request = engine_.WaitForRequest(0);
+  EXPECT_EQ(request.top_prompt_log_probs, 2);
+  EXPECT_EQ(request.top_log_probs, 2);
+  auto prompt = std::make_shared<GenerateRequest::PromptLogProbs>();
+  prompt->push_back({.token = {257, -3}, .rank = 2, .top = {{'x', -1}, {257, -3}}});
+  prompt->push_back({.token = {'i', -4}, .rank = 5, .top = {{'y', -1}, {'z', -2}}});
+  request.on_prompt_log_probs(prompt);
+  EndWith(request, 0, "!");
+  const json choice = reply.get().json()["choices"][0], log_probs = choice["logprobs"];
+  EXPECT_EQ(choice["text"], "H<|im_start|>i!") << "the prompt as it was given";
+  EXPECT_EQ(log_probs["tokens"], (json{"H", "<|im_start|>", "i", "!", "<|im_end|>"}))
+      << "the token that ends the answer too";
+  EXPECT_EQ(log_probs["token_logprobs"], (json{nullptr, -3, -4, -1, -1}));
+  EXPECT_EQ(log_probs["text_offset"], (json{0, 1, 13, 14, 15}));
+  EXPECT_EQ(log_probs["top_logprobs"][1], (json{{"x", -1}, {"<|im_start|>", -3}}));
+  EXPECT_EQ(log_probs["top_logprobs"][2], (json{{"y", -1}, {"z", -2}, {"i", -4}}));
+}
+
+TEST_F(ServerTest, TheEngineIsAskedForNoMoreThanIsNeeded) {
+  Start();
+  const auto asked = [&](size_t before, const json& more) {
+    auto reply = PostAsync("/v1/completions", Completion(more));
+    const GenerateRequest request = engine_.WaitForRequest(before);
+    if (request.on_prompt_log_probs) {
+      request.on_prompt_log_probs(std::make_shared<GenerateRequest::PromptLogProbs>(4));
+    }
+    engine_.End(request, 0, FinishReason::kLength);
+    EXPECT_EQ(reply.get().status, 200);
+    return std::pair<bool, bool>(request.on_log_probs != nullptr,
+                                 request.on_prompt_log_probs != nullptr);
+  };
+  using Asked = std::pair<bool, bool>;
+  EXPECT_EQ(asked(0, {{"echo", true}}), Asked(false, false));
+  EXPECT_EQ(asked(1, {{"logprobs", 0}}), Asked(false, false)) << "the engine's are the model's";
+  EXPECT_EQ(asked(2, {{"logprobs", 0}, {"temperature", 0.5}}), Asked(true, false));
+  EXPECT_EQ(asked(3, {{"logprobs", 0}, {"echo", true}}), Asked(false, true));
+  EXPECT_EQ(asked(4, {{"prompt_logprobs", 0}, {"max_tokens", 0}}), Asked(false, true));
 }
 
 }  // namespace

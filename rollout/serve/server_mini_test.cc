@@ -1,6 +1,7 @@
 // End to end with a real model: the mini policy behind a socket.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/runfiles.h"
+#include "model/layers/packed_batch.h"
+#include "model/transformer.h"
 #include "rollout/factory/make_engine.h"
 #include "rollout/serve/testing/server_fixture.h"
 
@@ -231,6 +234,152 @@ TEST_F(MiniTest, TwoHundredClientsAtOnce) {
   EXPECT_GE(answered, 4);
   EXPECT_EQ(answered + refused, 200);
   EXPECT_EQ(Complete({{"max_tokens", 10}}).status, 200);
+}
+
+// log softmax of the model's logits at each token of `ids` after the first.
+std::vector<double> LearnersLogProbs(const LoadedModel& model, const std::vector<int32_t>& ids) {
+  const Transformer transformer(model.weights->config(), model.weights);
+  const PackedBatch batch = PackSequences({ids});
+  const at::Tensor found =
+      transformer.Forward(batch, NextTokenTargets(batch), 1.0, nullptr).log_probs;
+  const float* values = found.const_data_ptr<float>();
+  return {values, values + ids.size() - 1};
+}
+
+TEST_F(MiniTest, AnEchoedPromptHasTheLearnersLogProbs) {
+  Start();
+  const std::vector<int32_t> ids = model_->tokenizer.Encode(kPrompt);
+  const HttpReply reply = Complete({{"echo", true}, {"max_tokens", 0}, {"logprobs", 1}});
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const json choice = reply.json()["choices"][0], log_probs = choice["logprobs"];
+  EXPECT_EQ(choice["text"], kPrompt);
+  EXPECT_EQ(choice["finish_reason"], "length");
+  EXPECT_EQ(reply.json()["usage"]["completion_tokens"], 0);
+  ASSERT_EQ(log_probs["tokens"].size(), ids.size());
+  EXPECT_TRUE(log_probs["token_logprobs"][0].is_null());
+  EXPECT_TRUE(log_probs["top_logprobs"][0].is_null());
+  const std::vector<double> expected = LearnersLogProbs(*model_, ids);
+  std::string text;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    EXPECT_EQ(log_probs["text_offset"][t], text.size());
+    text += log_probs["tokens"][t];
+    if (t == 0) continue;
+    const double own = log_probs["token_logprobs"][t];
+    EXPECT_NEAR(own, expected[t - 1], 1e-4);
+    double most = -1e9;
+    for (const auto& [token, value] : log_probs["top_logprobs"][t].items()) {
+      most = std::max(most, value.get<double>());
+    }
+    EXPECT_LE(own, most) << "the most likely token is among them";
+    EXPECT_EQ(log_probs["top_logprobs"][t][log_probs["tokens"][t]], own) << "and the token itself";
+  }
+  EXPECT_EQ(text, kPrompt);
+  // One more token, as lm-evaluation-harness asks for: the prompt's values are the same.
+  const json longer =
+      Choice({{"echo", true}, {"max_tokens", 1}, {"logprobs", 1}, {"temperature", 0}})["logprobs"];
+  ASSERT_EQ(longer["token_logprobs"].size(), ids.size() + 1);
+  json first = longer["token_logprobs"];
+  first.erase(ids.size());
+  EXPECT_EQ(first, log_probs["token_logprobs"]);
+}
+
+TEST_F(MiniTest, AnEchoIsThePromptThenTheSameAnswer) {
+  Start();
+  const json alone = Choice({{"logprobs", 2}});
+  const json echo = Choice({{"logprobs", 2}, {"echo", true}});
+  EXPECT_EQ(echo["text"], kPrompt + alone["text"].get<std::string>());
+  EXPECT_EQ(Choice({{"echo", true}})["text"], echo["text"]) << "without log-probabilities";
+  const size_t prompt = model_->tokenizer.Encode(kPrompt).size();
+  const json values = echo["logprobs"]["token_logprobs"];
+  for (size_t t = 0; t < alone["logprobs"]["token_logprobs"].size(); ++t) {
+    EXPECT_EQ(values[prompt + t], alone["logprobs"]["token_logprobs"][t]);
+  }
+  const Streamed joined =
+      Join(Complete({{"logprobs", 2}, {"echo", true}, {"stream", true}, {"stop", "tl."}}), 1);
+  const json cut = Choice({{"logprobs", 2}, {"echo", true}, {"stop", "tl."}});
+  EXPECT_EQ(joined.texts[0], cut["text"]);
+  EXPECT_EQ(joined.log_probs, cut["logprobs"]["token_logprobs"]);
+}
+
+TEST_F(MiniTest, LogProbsAreTheModelsWhateverTheSampling) {
+  Start();
+  const json drawn = Complete({{"logprobs", 3},
+                               {"temperature", 0.5},
+                               {"presence_penalty", 1},
+                               {"max_tokens", 30},
+                               {"return_token_ids", true}})
+                         .json()["choices"][0];
+  std::vector<int32_t> ids = model_->tokenizer.Encode(kPrompt);
+  const size_t prompt = ids.size();
+  for (const json& id : drawn["token_ids"]) ids.push_back(id);
+  const json echo = Choice({{"prompt", ids}, {"echo", true}, {"max_tokens", 0}, {"logprobs", 3}});
+  const json values = drawn["logprobs"]["token_logprobs"], tops = drawn["logprobs"]["top_logprobs"];
+  ASSERT_GT(values.size(), 10u);
+  for (size_t t = 0; t < values.size(); ++t) {
+    EXPECT_EQ(values[t], echo["logprobs"]["token_logprobs"][prompt + t]) << "to the bit";
+    EXPECT_EQ(tops[t], echo["logprobs"]["top_logprobs"][prompt + t]);
+  }
+}
+
+TEST_F(MiniTest, PromptLogProbsAreOfEachToken) {
+  Start();
+  const std::vector<int32_t> ids = model_->tokenizer.Encode(kPrompt);
+  const std::vector<double> expected = LearnersLogProbs(*model_, ids);
+  const json found = Choice({{"prompt_logprobs", 2}, {"max_tokens", 1}})["prompt_logprobs"];
+  ASSERT_EQ(found.size(), ids.size());
+  EXPECT_TRUE(found[0].is_null());
+  for (size_t t = 1; t < ids.size(); ++t) {
+    const json own = found[t][absl::StrCat(ids[t])];
+    EXPECT_NEAR(own["logprob"].get<double>(), expected[t - 1], 1e-4);
+    EXPECT_EQ(own["decoded_token"], model_->tokenizer.TokenBytes(ids[t]));
+    EXPECT_EQ(found[t].size(), own["rank"].get<int>() <= 2 ? 2u : 3u);
+  }
+  const HttpReply chat =
+      Complete({{"prompt_logprobs", 0}, {"max_tokens", 0}}, "/v1/chat/completions");
+  EXPECT_EQ(chat.json()["prompt_logprobs"].size(), ids.size()) << chat.body;
+}
+
+TEST_F(MiniTest, APromptAsLongAsTheContextCanBeScored) {
+  Start();
+  const json whole = Complete({{"prompt", std::vector<int>(1024, 5)},
+                               {"echo", true},
+                               {"max_tokens", 0},
+                               {"logprobs", 0}})
+                         .json();
+  EXPECT_EQ(whole["choices"][0]["logprobs"]["token_logprobs"].size(), 1024u);
+  const HttpReply longer =
+      Complete({{"prompt", std::vector<int>(1025, 5)}, {"echo", true}, {"max_tokens", 0}});
+  EXPECT_EQ(longer.status, 400);
+  EXPECT_EQ(longer.json()["error"]["code"], "context_length_exceeded");
+}
+
+TEST_F(MiniTest, BiasesAndPenaltiesChangeTheAnswer) {
+  Start();
+  const json greedy = Choice({{"temperature", 0}, {"max_tokens", 20}});
+  const int id = model_->tokenizer.Encode("x")[0];
+  const json biased = Choice({{"temperature", 0},
+                              {"max_tokens", 20},
+                              {"logit_bias", {{absl::StrCat(id), 100}}},
+                              {"return_token_ids", true}});
+  EXPECT_EQ(biased["token_ids"], json(std::vector<int>(20, id)));
+  const json penalised = Choice({{"temperature", 0},
+                                 {"max_tokens", 20},
+                                 {"logit_bias", {{absl::StrCat(id), 100}}},
+                                 {"repetition_penalty", 100},
+                                 {"return_token_ids", true}});
+  EXPECT_NE(penalised["token_ids"], biased["token_ids"]);
+  EXPECT_EQ(Choice({{"temperature", 0}, {"max_tokens", 20}, {"min_p", 0.5}})["text"],
+            greedy["text"]);
+  EXPECT_EQ(Choice({{"min_p", 1}, {"max_tokens", 20}})["text"], greedy["text"])
+      << "only the most likely token is left";
+  EXPECT_EQ(Choice({{"presence_penalty", 0.0},
+                    {"frequency_penalty", 0.0},
+                    {"repetition_penalty", 1.0},
+                    {"min_p", 0.0}}),
+            Choice());
+  const HttpReply outside = Complete({{"logit_bias", {{"100000", 1}}}});
+  EXPECT_EQ(outside.status, 400);
+  EXPECT_EQ(outside.json()["error"]["param"], "logit_bias");
 }
 
 }  // namespace

@@ -58,14 +58,45 @@ size_t StopMatcher::held() const {
   return held;
 }
 
-void IncrementalDetokenizer::Push(int32_t token, float log_prob) {
+void IncrementalDetokenizer::AddToken(int32_t token, std::optional<float> log_prob,
+                                      std::span<const TokenLogProb> top, bool has_text) {
+  if (!has_text && !list_all_) return;
+  Placed& placed = tokens_.emplace_back();
+  placed.token = {tokenizer_.TokenBytes(token), log_prob, chars_, {}};
+  for (const TokenLogProb& other : top) {
+    placed.token.top.push_back({tokenizer_.TokenBytes(other.token), other.log_prob});
+  }
+  placed.start = text_.size();
+  placed.has_text = has_text;
+}
+
+void IncrementalDetokenizer::PushPrompt(int32_t token, std::optional<float> log_prob,
+                                        std::span<const TokenLogProb> top, bool hidden) {
+  const std::string& bytes = tokenizer_.TokenBytes(token);
+  const bool has_text = !bytes.empty() && !hidden;
+  AddToken(token, log_prob, top, has_text);
+  if (!has_text) return;
+  bytes_ += bytes;
+  DecodeBytes(/*all=*/false, /*match=*/false);
+}
+
+void IncrementalDetokenizer::Push(int32_t token, float log_prob,
+                                  std::span<const TokenLogProb> top) {
   if (stopped_ || finished_) return;
   ++num_tokens_;
   const std::string& bytes = tokenizer_.TokenBytes(token);
-  if (bytes.empty() || tokenizer_.IsSpecial(token)) return;
-  tokens_.push_back({{bytes, log_prob, chars_}, text_.size()});
+  const bool has_text = !bytes.empty() && !tokenizer_.IsSpecial(token);
+  AddToken(token, log_prob, top, has_text);
+  if (!has_text) return;
   bytes_ += bytes;
   DecodeBytes(/*all=*/false);
+}
+
+void IncrementalDetokenizer::PushEnd(int32_t token, float log_prob,
+                                     std::span<const TokenLogProb> top) {
+  if (stopped_ || finished_) return;
+  ++num_tokens_;
+  AddToken(token, log_prob, top, /*has_text=*/false);
 }
 
 void IncrementalDetokenizer::Finish() {
@@ -74,7 +105,7 @@ void IncrementalDetokenizer::Finish() {
   finished_ = true;
 }
 
-void IncrementalDetokenizer::DecodeBytes(bool all) {
+void IncrementalDetokenizer::DecodeBytes(bool all, bool match) {
   absl::string_view rest = bytes_;
   while (!rest.empty() && !stopped_) {
     const Utf8Char next = DecodeUtf8Char(rest);
@@ -83,7 +114,7 @@ void IncrementalDetokenizer::DecodeBytes(bool all) {
     AppendUtf8(next.code_point, &text_);
     ++chars_;
     rest.remove_prefix(next.length);
-    for (size_t i = begin; i < text_.size() && !stopped_; ++i) {
+    for (size_t i = begin; match && i < text_.size() && !stopped_; ++i) {
       const size_t stop = matcher_.Feed(text_[i]);
       if (stop == 0) continue;
       stop_string_ = text_.substr(i + 1 - stop, stop);
@@ -100,7 +131,11 @@ TextDelta IncrementalDetokenizer::Take() {
   const size_t end = text_.size() - held;
   piece.text = text_.substr(shown_, end - shown_);
   shown_ = end;
-  while (tokens_shown_ < tokens_.size() && tokens_[tokens_shown_].start < end) {
+  // A token without text belongs to the place behind the text before it.
+  const auto is_shown = [end](const Placed& placed) {
+    return placed.has_text ? placed.start < end : placed.start <= end;
+  };
+  while (tokens_shown_ < tokens_.size() && is_shown(tokens_[tokens_shown_])) {
     piece.tokens.push_back(std::move(tokens_[tokens_shown_++].token));
   }
   return piece;

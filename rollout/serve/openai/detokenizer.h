@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "model/tokenizer/tokenizer.h"
+#include "rollout/engine/engine.h"
 
 namespace tritonrl {
 
@@ -35,11 +38,18 @@ class StopMatcher {
   std::vector<Pattern> patterns_;
 };
 
-// A token that contributes to the text.
+// A token that was likely at a position.
+struct AlternativeToken {
+  std::string bytes;
+  float log_prob = 0;
+};
+
+// A token of the text.
 struct TextToken {
-  std::string bytes;       // The token's bytes, perhaps part of a character.
-  float log_prob = 0;      // From the engine.
-  int64_t char_start = 0;  // Index of its first character in the whole text.
+  std::string bytes;                  // The token's bytes, perhaps part of a character.
+  std::optional<float> log_prob = 0;  // From the engine; the first of a prompt has none.
+  int64_t char_start = 0;             // Index of its first character in the whole text.
+  std::vector<AlternativeToken> top;  // Most likely first.
 };
 
 // New text of a sample, and its tokens.
@@ -55,16 +65,24 @@ struct TextDelta {
 // Tokenizer::Decode(tokens, skip_special=true).
 class IncrementalDetokenizer {
  public:
-  IncrementalDetokenizer(const Tokenizer& tokenizer, const std::vector<std::string>& stops)
-      : tokenizer_(tokenizer), matcher_(stops) {}
+  // With list_all, Take also returns the tokens that have no text, each at the place of the text
+  // after it: then every token pushed has an entry, unless a stop string cut it off.
+  IncrementalDetokenizer(const Tokenizer& tokenizer, const std::vector<std::string>& stops,
+                         bool list_all = false)
+      : tokenizer_(tokenizer), matcher_(stops), list_all_(list_all) {}
 
-  // Adds the next token. Ignored after a complete stop string.
-  void Push(int32_t token, float log_prob);
+  // Adds a token of the prompt, which the text then begins with; not counted, and not searched for
+  // stop strings. Special tokens have their text, unless `hidden`. EndPrompt must follow the last
+  // one: it ends an incomplete character, so that the answer has the text that it has alone.
+  void PushPrompt(int32_t token, std::optional<float> log_prob,
+                  std::span<const TokenLogProb> top = {}, bool hidden = false);
+  void EndPrompt() { DecodeBytes(/*all=*/true, /*match=*/false); }
 
-  // Counts a token that ends the sample and is not shown. Finish must follow.
-  void PushEnd() {
-    if (!stopped_ && !finished_) ++num_tokens_;
-  }
+  // Adds the next token with its alternatives. Ignored after a complete stop string.
+  void Push(int32_t token, float log_prob, std::span<const TokenLogProb> top = {});
+
+  // Counts a token that ends the sample and has no text. Finish must follow.
+  void PushEnd(int32_t token, float log_prob, std::span<const TokenLogProb> top = {});
 
   // Ends the sample: releases all text held back; bytes of an incomplete character become U+FFFD.
   void Finish();
@@ -84,13 +102,18 @@ class IncrementalDetokenizer {
   struct Placed {
     TextToken token;
     size_t start = 0;  // Offset of its first byte in text_.
+    bool has_text = true;
   };
 
-  // Moves complete characters from bytes_ to text_; with `all`, also incomplete ones.
-  void DecodeBytes(bool all);
+  void AddToken(int32_t token, std::optional<float> log_prob, std::span<const TokenLogProb> top,
+                bool has_text);
+  // Moves complete characters from bytes_ to text_; with `all`, also incomplete ones. match: looks
+  // for stop strings.
+  void DecodeBytes(bool all, bool match = true);
 
   const Tokenizer tokenizer_;
   StopMatcher matcher_;
+  const bool list_all_;
   std::string bytes_;  // Not yet decoded: an incomplete character.
   std::string text_;   // Decoded, cut before the stop string.
   int64_t chars_ = 0;  // Characters in text_.

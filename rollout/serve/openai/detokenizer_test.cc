@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,46 @@ TEST(IncrementalDetokenizer, AStopStringWithinOneToken) {
   // The token is returned because part of it is shown.
   ASSERT_EQ(piece.tokens.size(), 1u);
   EXPECT_EQ(piece.tokens[0].bytes, "one END two");
+}
+
+TEST(IncrementalDetokenizer, APromptComesFirstAndEveryTokenIsListed) {
+  const Tokenizer tokenizer = ByteTokenizer({"<begin>", "<end>"});
+  IncrementalDetokenizer stream(tokenizer, {"stop"}, /*list_all=*/true);
+  stream.PushPrompt(256, std::nullopt, {}, /*hidden=*/true);
+  const std::vector<TokenLogProb> top = {{'x', -1.0f}, {257, -2.0f}};
+  for (const int32_t token : {int32_t{'s'}, int32_t{'t'}, int32_t{257}, int32_t{0xC3}}) {
+    stream.PushPrompt(token, -0.5f, top);
+  }
+  stream.EndPrompt();
+  EXPECT_EQ(stream.num_tokens(), 0);
+  const TextDelta prompt = stream.Take();
+  EXPECT_EQ(prompt.text, "st<end>\xEF\xBF\xBD") << "no stop string, no character left open";
+  ASSERT_EQ(prompt.tokens.size(), 5u);
+  EXPECT_EQ(prompt.tokens[0].bytes, "<begin>");
+  EXPECT_FALSE(prompt.tokens[0].log_prob.has_value());
+  EXPECT_EQ(prompt.tokens[1].log_prob, -0.5f);
+  ASSERT_EQ(prompt.tokens[1].top.size(), 2u);
+  EXPECT_EQ(prompt.tokens[1].top[1].bytes, "<end>");
+  EXPECT_EQ(prompt.tokens[1].top[1].log_prob, -2.0f);
+  const std::vector<int64_t> starts = {0, 0, 1, 2, 7};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(prompt.tokens[i].char_start, starts[i]);
+  stream.Push(0xA9, -1);  // would end the prompt's character
+  stream.Push('o', -1);
+  stream.Push(257, -3);
+  TextDelta answer = stream.Take();
+  EXPECT_EQ(answer.text, "\xEF\xBF\xBDo");
+  ASSERT_EQ(answer.tokens.size(), 3u);
+  EXPECT_EQ(answer.tokens[2].bytes, "<end>");
+  EXPECT_EQ(answer.tokens[2].char_start, 9 + 1);
+  stream.Push('s', -1);
+  EXPECT_TRUE(stream.Take().empty()) << "may begin a stop string";
+  stream.PushEnd(257, -4, top);
+  stream.Finish();
+  answer = stream.Take();
+  EXPECT_EQ(answer.text, "s");
+  ASSERT_EQ(answer.tokens.size(), 2u);
+  EXPECT_EQ(answer.tokens[1].log_prob, -4);
+  EXPECT_EQ(stream.num_tokens(), 5);
 }
 
 TEST(IncrementalDetokenizer, TokensComeWithTheirFirstText) {

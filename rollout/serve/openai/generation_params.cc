@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "rollout/serve/openai/api_json.h"
@@ -63,17 +64,51 @@ absl::Status ReadStreamOptions(JsonFields* fields, GenerationParams* params) {
   return options.RefuseUnknown();
 }
 
+// Reads {"token id": number, ...}.
+absl::Status ReadLogitBias(JsonFields* fields, std::vector<std::pair<int32_t, float>>* bias) {
+  const nlohmann::json* json = fields->Find("logit_bias");
+  if (json == nullptr) return absl::OkStatus();
+  if (!json->is_object()) {
+    return FieldError("logit_bias", absl::StrCat("must be an object of token ids and numbers, not ",
+                                                 JsonTypeName(*json)));
+  }
+  if (json->size() > SamplingSettings::kMaxLogitBias) {
+    return FieldError("logit_bias", absl::StrCat("holds ", json->size(), " tokens, at most ",
+                                                 SamplingSettings::kMaxLogitBias, " are allowed"));
+  }
+  for (const auto& [key, value] : json->items()) {
+    int32_t id = 0;
+    if (!absl::SimpleAtoi(key, &id) || id < 0 || absl::StrCat(id) != key) {
+      return FieldError("logit_bias", absl::StrCat("has the key \"", key.substr(0, 64),
+                                                   "\", keys must be token ids"));
+    }
+    const double number = value.is_number() ? value.get<double>() : 1e9;
+    if (!(number >= -100 && number <= 100)) {
+      return FieldError("logit_bias",
+                        absl::StrCat("has ", value.is_number() ? value.dump() : JsonTypeName(value),
+                                     " for token ", id, ", must be a number from -100 to 100"));
+    }
+    bias->emplace_back(id, static_cast<float>(number));
+  }
+  return absl::OkStatus();
+}
+
+// Reads the settings that change the logits, and min_p.
+absl::Status ReadPenalties(JsonFields* fields, SamplingSettings* sampling) {
+  RETURN_IF_ERROR(fields->Read("presence_penalty", -2.0, 2.0, &sampling->presence_penalty));
+  RETURN_IF_ERROR(fields->Read("frequency_penalty", -2.0, 2.0, &sampling->frequency_penalty));
+  RETURN_IF_ERROR(fields->Read("repetition_penalty", 0.01, 100.0, &sampling->repetition_penalty));
+  RETURN_IF_ERROR(fields->Read("min_p", 0.0, 1.0, &sampling->min_p));
+  return ReadLogitBias(fields, &sampling->logit_bias);
+}
+
 // Refuses settings that would change the draws and that this server does not support.
-absl::Status RefusePenalties(JsonFields* fields) {
+absl::Status RefuseOtherDraws(JsonFields* fields) {
   const char* const kNotHere = "would change the draws, and this server has no such setting";
-  for (const char* name :
-       {"presence_penalty", "frequency_penalty", "min_p", "min_tokens", "min_new_tokens"}) {
+  for (const char* name : {"min_tokens", "min_new_tokens"}) {
     RETURN_IF_ERROR(fields->Refuse(name, {0}, kNotHere));
   }
-  for (const char* name : {"repetition_penalty", "length_penalty"}) {
-    RETURN_IF_ERROR(fields->Refuse(name, {1}, kNotHere));
-  }
-  RETURN_IF_ERROR(fields->Refuse("logit_bias", {nlohmann::json::object()}, kNotHere));
+  RETURN_IF_ERROR(fields->Refuse("length_penalty", {1}, kNotHere));
   RETURN_IF_ERROR(fields->Refuse("use_beam_search", {false}, kNotHere));
   return fields->Refuse("response_format", {{{"type", "text"}}},
                         "asks for a format that this server cannot enforce");
@@ -87,26 +122,25 @@ absl::Status RefuseOtherTexts(JsonFields* fields) {
                                  "return_token_ids=true gives their ids"));
   RETURN_IF_ERROR(fields->Refuse("include_stop_str_in_output", {false},
                                  "must be false: the text ends before a stop string"));
-  RETURN_IF_ERROR(fields->Refuse("prompt_logprobs", {},
-                                 "cannot be had: this server has log-probabilities of answers "
-                                 "alone"));
   RETURN_IF_ERROR(fields->Refuse("priority", {0}, "must be 0: requests run in order of arrival"));
   fields->Ignore({"spaces_between_special_tokens"});
   return absl::OkStatus();
 }
 
 absl::Status ReadSampling(JsonFields* fields, GenerationParams* params) {
-  RETURN_IF_ERROR(fields->Read("temperature", 0.0, 100.0, &params->temperature));
-  RETURN_IF_ERROR(fields->Read("top_p", 0.0, 1.0, &params->top_p));
-  if (params->top_p == 0) return FieldError("top_p", "must be above 0");
+  SamplingSettings& sampling = params->sampling;
+  RETURN_IF_ERROR(fields->Read("temperature", 0.0, 100.0, &sampling.temperature));
+  RETURN_IF_ERROR(fields->Read("top_p", 0.0, 1.0, &sampling.top_p));
+  if (sampling.top_p == 0) return FieldError("top_p", "must be above 0");
   std::optional<int64_t> top_k, n, seed;
   RETURN_IF_ERROR(fields->Read("top_k", -1, INT32_MAX, &top_k));
   RETURN_IF_ERROR(fields->Read("n", 1, kMaxChoices, &n));
   RETURN_IF_ERROR(fields->Read("seed", INT64_MIN, INT64_MAX, &seed));
-  params->top_k = static_cast<int32_t>(std::max<int64_t>(top_k.value_or(0), 0));
+  sampling.top_k = static_cast<int>(std::max<int64_t>(top_k.value_or(0), 0));
   params->n = static_cast<int32_t>(n.value_or(1));
   if (seed) params->seed = static_cast<uint64_t>(*seed);
-  return RefusePenalties(fields);
+  RETURN_IF_ERROR(ReadPenalties(fields, &sampling));
+  return RefuseOtherDraws(fields);
 }
 
 }  // namespace
@@ -126,7 +160,7 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(const nlohmann::json& list, const s
 
 absl::Status ReadMaxTokens(JsonFields* fields, const char* name, GenerationParams* params) {
   std::optional<int64_t> value;
-  RETURN_IF_ERROR(fields->Read(name, 1, kMaxTokens, &value));
+  RETURN_IF_ERROR(fields->Read(name, 0, kMaxTokens, &value));
   if (value && params->max_tokens && *value != *params->max_tokens) {
     return FieldError(name, absl::StrCat("is ", *value, ", but max_tokens is ", *params->max_tokens,
                                          ": give one of them"));
@@ -143,6 +177,9 @@ absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params) 
   RETURN_IF_ERROR(ReadStopIds(fields, &params->stop_token_ids));
   RETURN_IF_ERROR(fields->Read("ignore_eos", &params->ignore_eos));
   RETURN_IF_ERROR(fields->Read("return_token_ids", &params->return_token_ids));
+  std::optional<int64_t> prompt_log_probs;
+  RETURN_IF_ERROR(fields->Read("prompt_logprobs", 0, kMaxTopLogProbs, &prompt_log_probs));
+  if (prompt_log_probs) params->prompt_log_probs = static_cast<int32_t>(*prompt_log_probs);
   RETURN_IF_ERROR(RefuseOtherTexts(fields));
   RETURN_IF_ERROR(fields->Read("stream", &params->stream));
   RETURN_IF_ERROR(ReadStreamOptions(fields, params));
@@ -152,14 +189,13 @@ absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params) 
   return absl::OkStatus();
 }
 
-// The engine returns the log-probability of the drawn token only.
-absl::Status CheckAlternatives(const char* name, int64_t wanted, GenerationParams* params) {
-  if (wanted > 1 || (wanted == 1 && params->temperature > 0)) {
-    return FieldError(name, absl::StrCat("is ", wanted,
-                                         ": this server gives the log-probability of the token "
-                                         "that was drawn alone, use 0 (or 1 at temperature 0)"));
+absl::Status CheckPromptFields(const GenerationParams& params) {
+  if (params.max_tokens == 0 && !params.echo && !params.prompt_log_probs) {
+    return FieldError("max_tokens", "is 0, which is only for echo=true or prompt_logprobs");
   }
-  params->top_log_probs = static_cast<int32_t>(wanted);
+  if (params.prompt_log_probs && params.stream) {
+    return FieldError("prompt_logprobs", "is only for stream=false");
+  }
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "rollout/engine/engine.h"
 #include "rollout/serve/openai/api_json.h"
 
 namespace tritonrl {
@@ -22,27 +23,34 @@ inline constexpr size_t kMaxStops = 32;
 
 // The generation parameters of a completion or chat request.
 struct GenerationParams {
-  std::string model;                  // Empty: not given.
-  std::optional<int32_t> max_tokens;  // At least 1; max_completion_tokens is the same.
-  double temperature = 1.0;           // [0, 100]
-  double top_p = 1.0;                 // (0, 1]
-  int32_t top_k = 0;                  // 0: all; a request may also say -1.
-  int32_t n = 1;                      // Answers for each prompt.
+  std::string model;  // Empty: not given.
+  // At least 0; max_completion_tokens is the same. 0 only with echo or prompt_log_probs.
+  std::optional<int32_t> max_tokens;
+  // Temperature in [0, 100], all others in the ranges of SamplingSettings. Its max_tokens and
+  // stop_ids are not set. A request may also say top_k=-1 for all.
+  SamplingSettings sampling;
+  int32_t n = 1;  // Answers for each prompt.
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;        // At most kMaxStops, none empty.
   std::vector<int32_t> stop_token_ids;  // At most kMaxStops, in addition to the model's.
   bool ignore_eos = false;              // The model's own stop tokens do not end an answer.
-  bool log_probs = false;               // Whether to return those of the drawn tokens.
-  // Alternatives to return for each token: 0, or 1 at temperature 0, where it is the token itself.
+  // Whether to return log-probabilities of the drawn tokens, under the model's own distribution
+  // softmax(logits), whatever the sampling; and the number of alternatives, at most
+  // kMaxTopLogProbs.
+  bool log_probs = false;
   int32_t top_log_probs = 0;
+  // The answer begins with the prompt, with log_probs also with those of its tokens.
+  bool echo = false;
+  // vLLM's prompt_logprobs: the number of alternatives for each token of the prompt; not set: none.
+  std::optional<int32_t> prompt_log_probs;
   bool stream = false;
   bool include_usage = false;     // stream_options.include_usage
   bool return_token_ids = false;  // Return the ids of prompts and answers too.
 };
 
 // Reads the fields that both kinds of requests have: OpenAI's, and of the fields that vLLM and
-// SGLang add, top_k, stop_token_ids, ignore_eos, return_token_ids, and all whose value has no
-// effect. Errors are those of FieldError.
+// SGLang add, top_k, min_p, repetition_penalty, prompt_logprobs, stop_token_ids, ignore_eos,
+// return_token_ids, and all whose value has no effect. Errors are those of FieldError.
 absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params);
 
 // Reads a field that is a synonym of max_tokens; an error if both are present and differ.
@@ -51,8 +59,9 @@ absl::Status ReadMaxTokens(JsonFields* fields, const char* name, GenerationParam
 // Reads a list of token ids, which must not be negative. `name`: the field's, for errors.
 absl::StatusOr<std::vector<int32_t>> ReadIds(const nlohmann::json& list, const std::string& name);
 
-// Sets top_log_probs to `wanted`, the value of field `name`, or returns an error.
-absl::Status CheckAlternatives(const char* name, int64_t wanted, GenerationParams* params);
+// FieldError if fields about the prompt contradict others: max_tokens=0 with nothing to return, or
+// prompt_logprobs in a stream.
+absl::Status CheckPromptFields(const GenerationParams& params);
 
 }  // namespace tritonrl
 

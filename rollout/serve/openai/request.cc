@@ -10,8 +10,6 @@
 namespace tritonrl {
 namespace {
 
-constexpr int64_t kMaxTopLogProbs = 20;
-
 absl::StatusOr<ChatMessage::Role> ReadRole(JsonFields* fields) {
   std::string role;
   RETURN_IF_ERROR(fields->Read("role", &role));
@@ -25,10 +23,12 @@ absl::StatusOr<ChatMessage::Role> ReadRole(JsonFields* fields) {
   return FieldError(fields->Name("role"), "must be system, user or assistant");
 }
 
-// Reads a text, or a list of parts of type text, which are joined by newlines.
-absl::StatusOr<std::string> ReadContent(JsonFields* fields) {
+// Reads a text, or a list of parts of type text, which are joined by newlines. An assistant's
+// message may have no content or null, as answers without text are sent back: it is empty.
+absl::StatusOr<std::string> ReadContent(JsonFields* fields, bool optional) {
   const nlohmann::json* json = fields->Find("content");
   const std::string name = fields->Name("content");
+  if (json == nullptr && optional) return std::string();
   if (json == nullptr) return FieldError(name, "is missing");
   if (json->is_string()) return json->get<std::string>();
   if (!json->is_array()) {
@@ -69,7 +69,8 @@ absl::StatusOr<ChatMessage> ReadMessage(const nlohmann::json& json, const std::s
     RETURN_IF_ERROR(
         fields.Refuse(tool, {nlohmann::json::array()}, "is not known: this server has text alone"));
   }
-  ASSIGN_OR_RETURN(message.content, ReadContent(&fields));
+  const bool optional = message.role == ChatMessage::Role::kAssistant;
+  ASSIGN_OR_RETURN(message.content, ReadContent(&fields, optional));
   if (fields.Find("reasoning_content") != nullptr) {
     message.reasoning.emplace();
     RETURN_IF_ERROR(fields.Read("reasoning_content", &*message.reasoning));
@@ -196,13 +197,14 @@ absl::StatusOr<CompletionRequest> ParseCompletionRequest(absl::string_view body)
                                    kMaxChoices, " answers that one request may ask for"));
   }
   std::optional<int64_t> log_probs;
-  RETURN_IF_ERROR(fields.Read("logprobs", 0, 5, &log_probs));
+  RETURN_IF_ERROR(fields.Read("logprobs", 0, kMaxTopLogProbs, &log_probs));
   params.log_probs = log_probs.has_value();
-  RETURN_IF_ERROR(CheckAlternatives("logprobs", log_probs.value_or(0), &params));
+  params.top_log_probs = static_cast<int32_t>(log_probs.value_or(0));
+  RETURN_IF_ERROR(fields.Read("echo", &params.echo));
+  RETURN_IF_ERROR(CheckPromptFields(params));
   RETURN_IF_ERROR(fields.Refuse(
       "best_of", {params.n},
       absl::StrCat("must be n, which is ", params.n, ": this server returns all that it draws")));
-  RETURN_IF_ERROR(fields.Refuse("echo", {false}, "must be false: prompts are not given back"));
   RETURN_IF_ERROR(
       fields.Refuse("suffix", {""}, "must be empty: the model completes texts at their end alone"));
   RETURN_IF_ERROR(fields.Refuse("add_special_tokens", {true},
@@ -225,7 +227,8 @@ absl::StatusOr<ChatRequest> ParseChatRequest(absl::string_view body) {
   if (top.value_or(0) > 0 && !params.log_probs) {
     return FieldError("top_logprobs", "is only for logprobs=true");
   }
-  RETURN_IF_ERROR(CheckAlternatives("top_logprobs", top.value_or(0), &params));
+  params.top_log_probs = static_cast<int32_t>(top.value_or(0));
+  RETURN_IF_ERROR(CheckPromptFields(params));
   RETURN_IF_ERROR(ReadTemplateArguments(&fields, &request.enable_thinking));
   RETURN_IF_ERROR(RefuseOtherTemplates(&fields));
   RETURN_IF_ERROR(RefuseTools(&fields));

@@ -58,13 +58,59 @@ TEST(OpenaiRequest, ReadsACompletion) {
   EXPECT_EQ(params.model, "m");
   EXPECT_EQ(std::get<std::string>(request->prompts[1]), "b");
   EXPECT_EQ(params.max_tokens, 5);
-  EXPECT_EQ(params.temperature, 0.5);
-  EXPECT_EQ(params.top_p, 0.9);
-  EXPECT_EQ(params.top_k, 3);
+  EXPECT_EQ(params.sampling.temperature, 0.5);
+  EXPECT_EQ(params.sampling.top_p, 0.9);
+  EXPECT_EQ(params.sampling.top_k, 3);
+  EXPECT_FALSE(params.sampling.draws_on_host());
   EXPECT_EQ(params.n, 2);
   EXPECT_TRUE(params.stream && params.include_usage && params.log_probs);
   EXPECT_EQ(params.stop, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(params.seed, ~uint64_t{0});
+}
+
+TEST(OpenaiRequest, PenaltiesAndBiases) {
+  const json fields = {{"presence_penalty", -2},
+                       {"frequency_penalty", 0.5},
+                       {"repetition_penalty", 1.25},
+                       {"min_p", 0.1},
+                       {"logit_bias", {{"7", -100}, {"0", 2.5}}}};
+  const auto completion = ParseCompletionRequest(Completion(fields).dump());
+  const auto chat = ParseChatRequest(Chat(fields).dump());
+  ASSERT_TRUE(completion.ok()) << completion.status();
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  for (const GenerationParams* params : {&completion->params, &chat->params}) {
+    EXPECT_EQ(params->sampling.presence_penalty, -2);
+    EXPECT_EQ(params->sampling.frequency_penalty, 0.5);
+    EXPECT_EQ(params->sampling.repetition_penalty, 1.25);
+    EXPECT_EQ(params->sampling.min_p, 0.1);
+    EXPECT_EQ(params->sampling.logit_bias,
+              (std::vector<std::pair<int32_t, float>>{{0, 2.5f}, {7, -100.0f}}));
+  }
+}
+
+TEST(OpenaiRequest, LogProbsOfPromptsAndAlternatives) {
+  const auto completion = ParseCompletionRequest(
+      Completion({{"echo", true}, {"max_tokens", 0}, {"logprobs", 20}}).dump());
+  ASSERT_TRUE(completion.ok()) << completion.status();
+  EXPECT_TRUE(completion->params.echo && completion->params.log_probs);
+  EXPECT_EQ(completion->params.max_tokens, 0);
+  EXPECT_EQ(completion->params.top_log_probs, 20);
+  EXPECT_FALSE(completion->params.prompt_log_probs.has_value());
+  const auto chat = ParseChatRequest(
+      Chat({{"logprobs", true}, {"top_logprobs", 20}, {"prompt_logprobs", 3}, {"max_tokens", 0}})
+          .dump());
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  EXPECT_EQ(chat->params.top_log_probs, 20);
+  EXPECT_EQ(chat->params.prompt_log_probs, 3);
+}
+
+TEST(OpenaiRequest, AnAssistantsMessageMayHaveNoContent) {
+  for (const json& message :
+       {json{{"role", "assistant"}, {"content", nullptr}}, json{{"role", "assistant"}}}) {
+    const auto request = ParseChatRequest(Chat({{"messages", json::array({message})}}).dump());
+    ASSERT_TRUE(request.ok()) << request.status();
+    EXPECT_EQ(request->messages[0].content, "");
+  }
 }
 
 TEST(OpenaiRequest, FieldsOfOtherServers) {
@@ -117,7 +163,7 @@ TEST(OpenaiRequest, ReadsAChat) {
   EXPECT_EQ(request->messages[1].content, "a\nb");
   EXPECT_EQ(request->messages[2].reasoning, "r");
   EXPECT_EQ(request->params.max_tokens, 7);
-  EXPECT_EQ(request->params.temperature, 1.0);
+  EXPECT_EQ(request->params.sampling.temperature, 1.0);
   EXPECT_TRUE(request->params.log_probs);
   EXPECT_FALSE(request->enable_thinking);
   EXPECT_FALSE(request->params.seed.has_value());
@@ -126,9 +172,11 @@ TEST(OpenaiRequest, ReadsAChat) {
 TEST(OpenaiRequest, DefaultsAreThoseOfTheApi) {
   const auto request = ParseChatRequest(Chat().dump());
   ASSERT_TRUE(request.ok());
-  EXPECT_EQ(request->params.temperature, 1.0);
-  EXPECT_EQ(request->params.top_p, 1.0);
-  EXPECT_EQ(request->params.top_k, 0);
+  EXPECT_EQ(request->params.sampling.temperature, 1.0);
+  EXPECT_EQ(request->params.sampling.top_p, 1.0);
+  EXPECT_EQ(request->params.sampling.top_k, 0);
+  EXPECT_FALSE(request->params.sampling.draws_on_host());
+  EXPECT_FALSE(request->params.echo || request->params.prompt_log_probs.has_value());
   EXPECT_EQ(request->params.n, 1);
   EXPECT_FALSE(request->params.max_tokens.has_value());
   EXPECT_FALSE(request->params.stream || request->params.log_probs);
@@ -153,8 +201,11 @@ TEST(OpenaiRequest, WrongTypesNameTheirField) {
                           {"seed", ""},
                           {"stream_options", ""},
                           {"logit_bias", ""},
-                          {"presence_penalty", ""},
-                          {"frequency_penalty", ""},
+                          {"presence_penalty", "n"},
+                          {"frequency_penalty", "n"},
+                          {"repetition_penalty", "n"},
+                          {"min_p", ""},
+                          {"prompt_logprobs", ""},
                           {"response_format", ""}};
   const char types[] = "bnslo";
   const auto check = [&](const Field& field, bool chat) {
@@ -172,7 +223,7 @@ TEST(OpenaiRequest, WrongTypesNameTheirField) {
     check(field, true);
   }
   for (const Field& field :
-       {Field{"prompt", "s"}, {"logprobs", ""}, {"best_of", ""}, {"echo", ""}, {"suffix", ""}}) {
+       {Field{"prompt", "s"}, {"logprobs", ""}, {"best_of", ""}, {"echo", "b"}, {"suffix", ""}}) {
     check(field, false);
   }
   for (const Field& field : {Field{"messages", ""},
@@ -188,6 +239,8 @@ TEST(OpenaiRequest, WrongTypesNameTheirField) {
 }
 
 TEST(OpenaiRequest, ValuesOutOfRangeNameTheirField) {
+  json many = json::object();
+  for (int i = 0; i < 1025; ++i) many[absl::StrCat(i)] = 1;
   const std::pair<json, const char*> cases[] = {
       {{{"max_tokens", 0}}, "max_tokens"},
       {{{"max_tokens", -3}}, "max_tokens"},
@@ -208,17 +261,26 @@ TEST(OpenaiRequest, ValuesOutOfRangeNameTheirField) {
       {{{"min_tokens", 1}}, "min_tokens"},
       {{{"skip_special_tokens", false}}, "skip_special_tokens"},
       {{{"include_stop_str_in_output", true}}, "include_stop_str_in_output"},
-      {{{"prompt_logprobs", 0}}, "prompt_logprobs"},
+      {{{"prompt_logprobs", 21}}, "prompt_logprobs"},
+      {{{"prompt_logprobs", -1}}, "prompt_logprobs"},
+      {{{"prompt_logprobs", 0}, {"stream", true}}, "prompt_logprobs"},
       {{{"add_special_tokens", false}}, "add_special_tokens"},
       {{{"stop", ""}}, "stop"},
       {{{"stop", {"a", 1}}}, "stop"},
-      {{{"logprobs", 6}}, "logprobs"},
-      {{{"logprobs", 1}}, "logprobs"},
+      {{{"logprobs", 21}}, "logprobs"},
+      {{{"logprobs", -1}}, "logprobs"},
       {{{"best_of", 2}}, "best_of"},
-      {{{"echo", true}}, "echo"},
       {{{"suffix", "s"}}, "suffix"},
-      {{{"logit_bias", {{"5", 1}}}}, "logit_bias"},
-      {{{"presence_penalty", 0.5}}, "presence_penalty"},
+      {{{"logit_bias", {{"5", 101}}}}, "logit_bias"},
+      {{{"logit_bias", {{"five", 1}}}}, "logit_bias"},
+      {{{"logit_bias", {{"-5", 1}}}}, "logit_bias"},
+      {{{"logit_bias", {{"05", 1}}}}, "logit_bias"},
+      {{{"logit_bias", {{"5", "1"}}}}, "logit_bias"},
+      {{{"logit_bias", many}}, "logit_bias"},
+      {{{"presence_penalty", 2.5}}, "presence_penalty"},
+      {{{"frequency_penalty", -2.5}}, "frequency_penalty"},
+      {{{"repetition_penalty", 0}}, "repetition_penalty"},
+      {{{"min_p", 1.5}}, "min_p"},
       {{{"stream_options", {{"include_usage", true}}}}, "stream_options"},
       {{{"stream", true}, {"stream_options", {{"include_usage", 1}}}},
        "stream_options.include_usage"},
@@ -231,7 +293,14 @@ TEST(OpenaiRequest, ValuesOutOfRangeNameTheirField) {
       {{{"no_such_field", 1}}, "no_such_field"},
   };
   for (const auto& [more, field] : cases) EXPECT_EQ(CompletionError(more).first, field) << more;
-  EXPECT_EQ(CompletionError({{"logprobs", 1}, {"temperature", 0}}).second, "");
+  EXPECT_EQ(CompletionError({{"max_tokens", 0}}).second,
+            "max_tokens is 0, which is only for echo=true or prompt_logprobs");
+  EXPECT_EQ(CompletionError({{"presence_penalty", 2.5}}).second,
+            "presence_penalty is 2.5, must be from -2 to 2");
+  EXPECT_EQ(CompletionError({{"logit_bias", {{"five", 1}}}}).second,
+            "logit_bias has the key \"five\", keys must be token ids");
+  EXPECT_EQ(CompletionError({{"logit_bias", {{"5", 101}}}}).second,
+            "logit_bias has 101 for token 5, must be a number from -100 to 100");
 }
 
 TEST(OpenaiRequest, ChatsThatCannotBeNameTheirField) {
@@ -261,7 +330,9 @@ TEST(OpenaiRequest, ChatsThatCannotBeNameTheirField) {
       {{{"add_generation_prompt", false}}, "add_generation_prompt"},
       {{{"continue_final_message", true}}, "continue_final_message"},
       {{{"top_logprobs", 2}}, "top_logprobs"},
-      {{{"logprobs", true}, {"top_logprobs", 2}}, "top_logprobs"},
+      {{{"logprobs", true}, {"top_logprobs", 21}}, "top_logprobs"},
+      {{{"max_tokens", 0}}, "max_tokens"},
+      {{{"echo", true}}, "echo"},
       {{{"max_tokens", 5}, {"max_completion_tokens", 6}}, "max_completion_tokens"},
       {{{"chat_template_kwargs", {{"enable_thinking", "no"}}}},
        "chat_template_kwargs.enable_thinking"},

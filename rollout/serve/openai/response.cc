@@ -25,15 +25,31 @@ std::string TokenText(const std::string& bytes) {
   return text;
 }
 
+// The first `count` alternatives of a token.
+std::span<const AlternativeToken> TopOf(const TextToken& token, int count) {
+  return std::span(token.top).first(std::min<size_t>(count, token.top.size()));
+}
+
+// The alternatives by text, with the token itself. Of tokens with the same text the most likely
+// stays.
+json CompletionAlternatives(const TextToken& token, int count) {
+  if (!token.log_prob) return nullptr;
+  json top = json::object();
+  for (const AlternativeToken& other : TopOf(token, count)) {
+    top.emplace(TokenText(other.bytes), FiniteLogProb(other.log_prob));
+  }
+  top.emplace(TokenText(token.bytes), FiniteLogProb(*token.log_prob));
+  return top;
+}
+
 json CompletionLogProbs(const CompletionHeader& head, const std::vector<TextToken>& tokens) {
   json texts = json::array(), values = json::array(), offsets = json::array();
   json top = json::array();
   for (const TextToken& token : tokens) {
-    const std::string text = TokenText(token.bytes);
-    texts.push_back(text);
-    values.push_back(FiniteLogProb(token.log_prob));
+    texts.push_back(TokenText(token.bytes));
+    values.push_back(token.log_prob ? json(FiniteLogProb(*token.log_prob)) : json());
     offsets.push_back(token.char_start);
-    top.push_back({{text, FiniteLogProb(token.log_prob)}});
+    if (head.top_log_probs > 0) top.push_back(CompletionAlternatives(token, head.top_log_probs));
   }
   return {{"tokens", texts},
           {"token_logprobs", values},
@@ -41,17 +57,21 @@ json CompletionLogProbs(const CompletionHeader& head, const std::vector<TextToke
           {"text_offset", offsets}};
 }
 
+json ChatToken(const std::string& token, float log_prob) {
+  json bytes = json::array();
+  for (const char byte : token) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"token", RepairUtf8(token)}, {"logprob", FiniteLogProb(log_prob)}, {"bytes", bytes}};
+}
+
 json ChatLogProbs(const CompletionHeader& head, const std::vector<TextToken>& tokens) {
   json content = json::array();
   for (const TextToken& token : tokens) {
-    json bytes = json::array();
-    for (const char byte : token.bytes) bytes.push_back(static_cast<unsigned char>(byte));
-    json entry = {{"token", RepairUtf8(token.bytes)},
-                  {"logprob", FiniteLogProb(token.log_prob)},
-                  {"bytes", bytes}};
+    json entry = ChatToken(token.bytes, token.log_prob.value_or(0));
     json top = json::array();
-    if (head.top_log_probs > 0) top.push_back(entry);
-    entry["top_logprobs"] = top;
+    for (const AlternativeToken& other : TopOf(token, head.top_log_probs)) {
+      top.push_back(ChatToken(other.bytes, other.log_prob));
+    }
+    entry["top_logprobs"] = std::move(top);
     content.push_back(std::move(entry));
   }
   return {{"content", content}, {"refusal", nullptr}};
@@ -88,6 +108,7 @@ json CompletionEntry(const CompletionHeader& head, const ChoiceText& choice) {
   if (head.token_ids && choice.first) {
     entry["prompt_token_ids"] = head.prompts[choice.index / head.n];
   }
+  if (!choice.prompt_log_probs.is_null()) entry["prompt_logprobs"] = choice.prompt_log_probs;
   return entry;
 }
 
@@ -111,6 +132,26 @@ json DeltaChunk(const CompletionHeader& head, const ChoiceText& choice, json del
 
 }  // namespace
 
+json PromptLogProbsJson(const Tokenizer& tokenizer, const GenerateRequest::PromptLogProbs& prompt,
+                        int top) {
+  json list = json::array({nullptr});
+  for (const TokenLogProbs& position : prompt) {
+    json entry = json::object();
+    const auto add = [&](const TokenLogProb& token, int64_t rank) {
+      entry[absl::StrCat(token.token)] = {
+          {"logprob", FiniteLogProb(token.log_prob)},
+          {"rank", rank},
+          {"decoded_token", RepairUtf8(tokenizer.TokenBytes(token.token))}};
+    };
+    for (size_t i = 0; i < std::min<size_t>(top, position.top.size()); ++i) {
+      add(position.top[i], static_cast<int64_t>(i) + 1);
+    }
+    add(position.token, position.rank);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& choices,
                   const TokenUsage& usage) {
   json list = json::array();
@@ -128,6 +169,9 @@ json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& c
   json answer = Frame(head, head.chat ? "chat.completion" : "text_completion", std::move(list));
   answer["usage"] = UsageJson(usage);
   if (head.chat && head.token_ids) answer["prompt_token_ids"] = head.prompts[0];
+  if (head.chat && !choices.empty() && !choices[0].prompt_log_probs.is_null()) {
+    answer["prompt_logprobs"] = choices[0].prompt_log_probs;
+  }
   return answer;
 }
 

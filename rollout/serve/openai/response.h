@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "model/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
+#include "rollout/engine/engine.h"
 #include "rollout/serve/openai/detokenizer.h"
 
 namespace tritonrl {
@@ -19,7 +22,7 @@ struct CompletionHeader {
   int64_t created = 0;  // Seconds since 1970.
   std::string model;
   bool log_probs = false;  // Whether choices have log-probabilities.
-  int top_log_probs = 0;   // 1: the token itself is listed as its best alternative.
+  int top_log_probs = 0;   // Alternatives of each token.
   bool token_ids = false;  // Whether choices have their token ids.
   // With token_ids: the prompts' token ids. Each prompt has `n` choices.
   std::vector<std::vector<int32_t>> prompts;
@@ -39,13 +42,20 @@ struct ChoiceText {
   std::optional<std::string> finish_reason;  // "stop" or "length"; absent while unfinished.
   // The stop string, or the id of stop_token_ids, that ended it; else null.
   nlohmann::json stop_reason;
-  std::vector<int32_t> token_ids;  // Including tokens without text.
-  bool first = true;               // It is the first part of this answer.
+  std::vector<int32_t> token_ids;   // Including tokens without text.
+  bool first = true;                // It is the first part of this answer.
+  nlohmann::json prompt_log_probs;  // PromptLogProbsJson, if asked for; else null.
 };
+
+// vLLM's prompt_logprobs: null for the first token, then for each token an object of the `top` most
+// likely tokens and the token itself, {"ID": {"logprob", "rank", "decoded_token"}}.
+nlohmann::json PromptLogProbsJson(const Tokenizer& tokenizer,
+                                  const GenerateRequest::PromptLogProbs& prompt, int top);
 
 // {"id", "object", "created", "model", "choices", "usage"}. As in vLLM, choices have a stop_reason;
 // with head.token_ids they have token_ids, and prompt_token_ids is in each choice of a completion
-// (in its first chunk) or at the top level of a chat answer (of its first chunk).
+// (in its first chunk) or at the top level of a chat answer (of its first chunk). prompt_logprobs,
+// if asked for, is at the same places.
 nlohmann::json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& choices,
                             const TokenUsage& usage);
 

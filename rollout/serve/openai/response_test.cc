@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "rollout/serve/openai/api_json.h"
+#include "rollout/serve/testing/byte_tokenizer.h"
 
 namespace tritonrl {
 namespace {
@@ -18,19 +20,54 @@ CompletionHeader Head(bool chat) {
 
 ChoiceText Choice() {
   const float impossible = -std::numeric_limits<float>::infinity();
-  return {2, {"a\xEF\xBF\xBD", {{"a", -0.5f, 0}, {"\xE2\x82", impossible, 1}}}, "length"};
+  return {2,
+          {"a\xEF\xBF\xBD",
+           {{"a", -0.5f, 0, {{"a", -0.5f}, {"b", -1.0f}}},
+            {"\xE2\x82", impossible, 1, {{"b", -0.25f}}}}},
+          "length"};
 }
 
 TEST(OpenaiResponse, LogProbsAreNumbersAndTokensAreTexts) {
   const json completion = FullResponse(Head(false), {Choice()}, {3, 4})["choices"][0]["logprobs"];
   EXPECT_EQ(completion["tokens"], (json{"a", "bytes:\\xe2\\x82"}));
   EXPECT_EQ(completion["token_logprobs"], (json{-0.5, -9999.0}));
-  EXPECT_EQ(completion["top_logprobs"][0], (json{{"a", -0.5}}));
+  EXPECT_EQ(completion["top_logprobs"][0], (json{{"a", -0.5}})) << "one alternative is wanted";
+  EXPECT_EQ(completion["top_logprobs"][1], (json{{"b", -0.25}, {"bytes:\\xe2\\x82", -9999.0}}))
+      << "and the token itself";
   const json chat = FullResponse(Head(true), {Choice()}, {3, 4})["choices"][0]["logprobs"];
   const json first = {{"token", "a"}, {"logprob", -0.5}, {"bytes", {97}}};
   EXPECT_EQ(chat["content"][0]["top_logprobs"], json::array({first}));
   EXPECT_EQ(chat["content"][1]["token"], "\xEF\xBF\xBD");
   EXPECT_EQ(chat["content"][1]["bytes"], (json{0xE2, 0x82}));
+  EXPECT_EQ(chat["content"][1]["top_logprobs"][0]["token"], "b");
+}
+
+TEST(OpenaiResponse, TheFirstTokenOfAPromptHasNone) {
+  ChoiceText choice = Choice();
+  choice.piece.tokens[0] = {"a", std::nullopt, 0, {}};
+  const json log_probs = FullResponse(Head(false), {choice}, {3, 4})["choices"][0]["logprobs"];
+  EXPECT_EQ(log_probs["token_logprobs"], (json{nullptr, -9999.0}));
+  EXPECT_TRUE(log_probs["top_logprobs"][0].is_null());
+}
+
+TEST(OpenaiResponse, PromptLogProbsAreByTokenId) {
+  const Tokenizer tokenizer = ByteTokenizer({"<end>"});
+  GenerateRequest::PromptLogProbs prompt = {
+      {.token = {'a', -0.5f}, .rank = 1, .top = {{'a', -0.5f}, {'b', -1.0f}}},
+      {.token = {256, -7.0f}, .rank = 9, .top = {{'c', -0.125f}, {0xC3, -2.0f}}}};
+  const json expected = {nullptr,
+                         {{"97", {{"logprob", -0.5}, {"rank", 1}, {"decoded_token", "a"}}}},
+                         {{"99", {{"logprob", -0.125}, {"rank", 1}, {"decoded_token", "c"}}},
+                          {"256", {{"logprob", -7.0}, {"rank", 9}, {"decoded_token", "<end>"}}}}};
+  EXPECT_EQ(PromptLogProbsJson(tokenizer, prompt, 1), expected);
+  EXPECT_EQ(PromptLogProbsJson(tokenizer, prompt, 2)[2]["195"]["decoded_token"], "\xEF\xBF\xBD");
+  EXPECT_EQ(PromptLogProbsJson(tokenizer, prompt, 0)[1].size(), 1u) << "the token itself";
+  ChoiceText choice = Choice();
+  choice.prompt_log_probs = expected;
+  EXPECT_EQ(FullResponse(Head(false), {choice}, {3, 4})["choices"][0]["prompt_logprobs"], expected);
+  const json chat = FullResponse(Head(true), {choice}, {3, 4});
+  EXPECT_EQ(chat["prompt_logprobs"], expected);
+  EXPECT_FALSE(chat["choices"][0].contains("prompt_logprobs"));
 }
 
 TEST(OpenaiResponse, ChunksCarryOneChoice) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -77,6 +78,13 @@ class ScriptedEngine : public Engine {
 
   // Draws one token; the sample must be open.
   void Draw(const GenerateRequest& request, int index, int32_t token, float log_prob = -1) {
+    if (request.on_log_probs) {  // the token is its own best alternative
+      auto log_probs = std::make_shared<TokenLogProbs>();
+      log_probs->token = {token, log_prob};
+      log_probs->rank = 1;
+      if (request.top_log_probs > 0) log_probs->top = {log_probs->token};
+      request.on_log_probs(index, std::move(log_probs));
+    }
     request.on_token(index, token, log_prob);
   }
   void Draw(const GenerateRequest& request, int index, const std::string& bytes) {
