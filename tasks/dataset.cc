@@ -60,10 +60,8 @@ CorpusExample MakeCorpusExample(const CorpusSettings& settings, uint64_t index) 
   }
   example.response = absl::StrCat("<think>\n", PlanText(composition, plan),
                                   "\n</think>\n```python\n", program.Text(), "```\n");
-  Task task;
-  task.source = WriteReference(composition, shape);
-  example.prompt = MiniPrompt(task.source);
-  example.reference = std::move(task.source);
+  example.reference = WriteReference(composition, shape);
+  example.prompt = MiniPrompt(example.reference);
   return example;
 }
 
