@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "rollout/serve/testing/byte_tokenizer.h"
+#include "model/chat/testing/byte_tokenizer.h"
 
 namespace tritonrl {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "base/utf8.h"
-#include "rollout/serve/testing/byte_tokenizer.h"
+#include "model/chat/testing/byte_tokenizer.h"
 
 namespace tritonrl {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "model/chat/testing/byte_tokenizer.h"
 #include "rollout/serve/openai/api_json.h"
-#include "rollout/serve/testing/byte_tokenizer.h"
 
 namespace tritonrl {
 namespace {

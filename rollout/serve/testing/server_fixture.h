@@ -21,9 +21,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "model/chat/testing/byte_tokenizer.h"
 #include "nlohmann/json.hpp"
 #include "rollout/serve/server.h"
-#include "rollout/serve/testing/byte_tokenizer.h"
 #include "rollout/serve/testing/scripted_engine.h"
 
 namespace tritonrl {

@@ -1,6 +1,6 @@
 // A tokenizer for tests: each byte is the token with its value as id, control tokens begin at 256.
-#ifndef TRITONRL_ROLLOUT_SERVE_TESTING_BYTE_TOKENIZER_H_
-#define TRITONRL_ROLLOUT_SERVE_TESTING_BYTE_TOKENIZER_H_
+#ifndef TRITONRL_MODEL_CHAT_TESTING_BYTE_TOKENIZER_H_
+#define TRITONRL_MODEL_CHAT_TESTING_BYTE_TOKENIZER_H_
 
 #include <string>
 #include <vector>
@@ -13,10 +13,10 @@
 
 namespace tritonrl {
 
-// `special` tokens get the ids 256, 257, ...; `plain` tokens, which are added but not special,
-// follow.
-inline Tokenizer ByteTokenizer(const std::vector<std::string>& special,
-                               const std::vector<std::string>& plain = {}) {
+// The tokenizer.json. `special` tokens get the ids 256, 257, ...; `plain` tokens, which are added
+// but not special, follow.
+inline nlohmann::json ByteTokenizerJson(const std::vector<std::string>& special,
+                                        const std::vector<std::string>& plain = {}) {
   nlohmann::json vocab = nlohmann::json::object();
   for (int byte = 0; byte < 256; ++byte) {
     std::string written;
@@ -33,14 +33,19 @@ inline Tokenizer ByteTokenizer(const std::vector<std::string>& special,
                        {"normalized", false}});
     }
   }
-  const nlohmann::json json = {
+  return {
       {"added_tokens", added},
       {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
       {"decoder", {{"type", "ByteLevel"}}},
       {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", nlohmann::json::array()}}}};
+}
+
+inline Tokenizer ByteTokenizer(const std::vector<std::string>& special,
+                               const std::vector<std::string>& plain = {}) {
+  const nlohmann::json json = ByteTokenizerJson(special, plain);
   return Tokenizer::FromJson(json.dump(), "byte tokenizer").value();
 }
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_ROLLOUT_SERVE_TESTING_BYTE_TOKENIZER_H_
+#endif  // TRITONRL_MODEL_CHAT_TESTING_BYTE_TOKENIZER_H_

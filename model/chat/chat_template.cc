@@ -1,0 +1,217 @@
+#include "model/chat/chat_template.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "model/chat/chat_template_impl.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// An answer that no template changes, to find what a template writes behind an answer.
+constexpr char kProbe[] = "Answer8f1c";
+
+// The variables that `arguments`, an object in JSON, sets. `name` is for errors.
+absl::StatusOr<Json> ParseArguments(const std::string& arguments, const char* name) {
+  if (arguments.empty()) return Json::object();
+  Json json = Json::parse(arguments, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " must be a JSON object, such as {\"enable_thinking\": false}"));
+  }
+  for (const char* own : {"messages", "add_generation_prompt", "tools", "documents", "self"}) {
+    if (!json.contains(own)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, " cannot set ", own));
+  }
+  return json;
+}
+
+Json MessageJson(const ChatMessage& message) {
+  Json json = {{"role", message.role}, {"content", message.content}};
+  if (message.reasoning) json["reasoning_content"] = *message.reasoning;
+  return json;
+}
+
+// The content of a message, and its reasoning if it has one.
+std::vector<std::string*> TextsOf(ChatMessage* message) {
+  std::vector<std::string*> texts = {&message->content};
+  if (message->reasoning) texts.push_back(&*message->reasoning);
+  return texts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ChatTemplate::Impl::Render(const std::vector<ChatMessage>& messages,
+                                                       bool add_generation_prompt,
+                                                       const Json& more) const {
+  if (renderer == nullptr) {
+    std::string text;
+    for (const ChatMessage& message : messages) text += message.content;
+    return text;
+  }
+  Json list = Json::array(), all = variables;
+  for (const ChatMessage& message : messages) list.push_back(MessageJson(message));
+  all.update(more);
+  absl::StatusOr<std::string> text = renderer->Render(list, add_generation_prompt, all);
+  if (!text.ok()) return Error(text.status());
+  return text;
+}
+
+absl::StatusOr<std::optional<MarkedText>> ChatTemplate::Impl::TryMarking(
+    std::vector<ChatMessage> messages, bool of_assistants, bool add_generation_prompt,
+    const Json& more, const std::string& text) const {
+  std::vector<absl::string_view> texts = {text};
+  for (ChatMessage& message : messages) {
+    for (const std::string* content : TextsOf(&message)) texts.push_back(*content);
+  }
+  std::optional<Placeholders> placeholders = Placeholders::For(texts);
+  if (!placeholders) return std::optional<MarkedText>();
+  for (ChatMessage& message : messages) {
+    const bool assistant = message.role == kAssistant;
+    if (assistant && !of_assistants) continue;
+    for (std::string* content : TextsOf(&message)) {
+      *content = placeholders->Replace(*content, control.Find(*content, !assistant));
+    }
+  }
+  ASSIGN_OR_RETURN(const std::string replaced, Render(messages, add_generation_prompt, more));
+  std::optional<MarkedText> marked = placeholders->Restore(replaced);
+  if (marked && marked->text != text) marked.reset();
+  return marked;
+}
+
+absl::StatusOr<MarkedText> ChatTemplate::Impl::RenderMarked(
+    const std::vector<ChatMessage>& messages, bool add_generation_prompt, const Json& more) const {
+  ASSIGN_OR_RETURN(std::string text, Render(messages, add_generation_prompt, more));
+  const auto holds_control = [&](const ChatMessage& message) {
+    const bool thoughts = message.role != kAssistant;
+    return !control.Find(message.content, thoughts).empty() ||
+           (message.reasoning && !control.Find(*message.reasoning, thoughts).empty());
+  };
+  if (std::none_of(messages.begin(), messages.end(), holds_control)) {
+    return MarkedText{std::move(text), {}};
+  }
+  for (const bool of_assistants : {true, false}) {
+    ASSIGN_OR_RETURN(std::optional<MarkedText> marked,
+                     TryMarking(messages, of_assistants, add_generation_prompt, more, text));
+    if (marked) return *std::move(marked);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("chat template (", found.source,
+                   ") changes a message that holds a control token; remove the "
+                   "token from the message's content"));
+}
+
+absl::Status ChatTemplate::Impl::CheckItRenders() const {
+  const std::vector<ChatMessage> user = {{"user", "Question"}};
+  const absl::Status status = Render(user, true, Json::object()).status();
+  if (status.ok()) return status;
+  // Some templates want a system message.
+  const std::vector<ChatMessage> both = {{"system", "Role"}, {"user", "Question"}};
+  return Render(both, true, Json::object()).ok() ? absl::OkStatus() : status;
+}
+
+void ChatTemplate::Impl::FindEndOfTurn() {
+  absl::StatusOr<std::string> text;
+  for (const bool system : {false, true}) {
+    std::vector<ChatMessage> messages = {{"user", "Question"}, {kAssistant, kProbe}};
+    if (system) messages.insert(messages.begin(), {"system", "Role"});
+    text = Render(messages, false, Json::object());
+    if (text.ok()) break;
+  }
+  if (!text.ok()) return;  // a template for one question
+  const size_t answer = text->rfind(kProbe);
+  if (answer == std::string::npos) return;
+  const std::string behind = text->substr(answer + sizeof(kProbe) - 1);
+  size_t end = 0;
+  if (const auto tokens = control.Find(behind); !tokens.empty()) end = tokens[0].second;
+  // Some folders do not mark their end token as a control token.
+  const auto named = variables.find("eos_token");
+  if (end == 0 && named != variables.end() && named->is_string()) {
+    const std::string eos = named->get<std::string>();
+    const size_t at = behind.find(eos);
+    if (at != std::string::npos && tokenizer.TokenId(eos)) end = at + eos.size();
+  }
+  end_of_turn.text = behind.substr(0, end);
+  end_of_turn.ids = tokenizer.Encode(end_of_turn.text);
+}
+
+absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir,
+                                                const ChatOptions& options,
+                                                const Tokenizer& tokenizer) {
+  auto impl = std::make_shared<Impl>(tokenizer);
+  if (options.chat_template == "auto") {
+    ASSIGN_OR_RETURN(impl->found, FindChatTemplate(model_dir));
+  } else if (options.chat_template != "none") {
+    ASSIGN_OR_RETURN(impl->found, ReadChatTemplate(UserPath(options.chat_template)));
+  }
+  ASSIGN_OR_RETURN(const Json arguments,
+                   ParseArguments(options.arguments, "the chat template's arguments"));
+  if (impl->found.text.empty()) {
+    ASSIGN_OR_RETURN(impl->begin_tokens, BeginTokens(model_dir));
+    return ChatTemplate(impl);
+  }
+  ASSIGN_OR_RETURN(const nlohmann::json tokens, NamedTokens(model_dir));
+  for (const auto& [name, token] : tokens.items()) impl->variables[name] = token;
+  if (options.enable_thinking) impl->variables["enable_thinking"] = *options.enable_thinking;
+  impl->variables.update(arguments);
+  auto renderer = TemplateRenderer::Start(impl->found.text, options.render_deadline);
+  if (!renderer.ok()) return impl->Error(renderer.status());
+  impl->renderer = *std::move(renderer);
+  RETURN_IF_ERROR(impl->CheckItRenders());
+  impl->FindEndOfTurn();
+  return ChatTemplate(impl);
+}
+
+bool ChatTemplate::plain() const { return impl_->renderer == nullptr; }
+
+const std::string& ChatTemplate::source() const { return impl_->found.source; }
+
+const std::string& ChatTemplate::text() const { return impl_->found.text; }
+
+std::string ChatTemplate::CacheKey() const {
+  if (plain()) return "none";
+  return Sha256Hex(absl::StrCat(text().size(), "\n", text(), impl_->variables.dump()));
+}
+
+absl::StatusOr<std::string> ChatTemplate::Render(const std::vector<ChatMessage>& messages,
+                                                 bool add_generation_prompt,
+                                                 const std::string& arguments) const {
+  ASSIGN_OR_RETURN(const Json more, ParseArguments(arguments, "chat_template_kwargs"));
+  return impl_->Render(messages, add_generation_prompt, more);
+}
+
+absl::StatusOr<std::vector<int32_t>> ChatTemplate::Encode(const std::vector<ChatMessage>& messages,
+                                                          bool add_generation_prompt,
+                                                          const std::string& arguments) const {
+  ASSIGN_OR_RETURN(const Json more, ParseArguments(arguments, "chat_template_kwargs"));
+  if (plain()) {
+    ASSIGN_OR_RETURN(const std::string text, impl_->Render(messages, false, more));
+    std::vector<int32_t> ids = impl_->begin_tokens;
+    const std::vector<int32_t> rest = impl_->tokenizer.Encode(text, /*parse_special=*/false);
+    ids.insert(ids.end(), rest.begin(), rest.end());
+    return ids;
+  }
+  ASSIGN_OR_RETURN(const MarkedText text,
+                   impl_->RenderMarked(messages, add_generation_prompt, more));
+  return impl_->control.Encode(text, 0, text.text.size());
+}
+
+const EndOfTurn& ChatTemplate::end_of_turn() const { return impl_->end_of_turn; }
+
+std::vector<int32_t> ChatTemplate::WithEndOfTurn(std::vector<int32_t> ids) const {
+  if (end_of_turn().empty()) return ids;
+  if (std::find(ids.begin(), ids.end(), end_of_turn().stop_id()) == ids.end()) {
+    ids.push_back(end_of_turn().stop_id());
+  }
+  return ids;
+}
+
+}  // namespace tritonrl

@@ -1,0 +1,60 @@
+// The inside of ChatTemplate.
+#ifndef TRITONRL_MODEL_CHAT_CHAT_TEMPLATE_IMPL_H_
+#define TRITONRL_MODEL_CHAT_CHAT_TEMPLATE_IMPL_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "model/chat/chat_template.h"
+#include "model/chat/control_tokens.h"
+#include "model/chat/template_files.h"
+#include "model/chat/template_renderer.h"
+#include "nlohmann/json.hpp"
+
+namespace tritonrl {
+
+inline constexpr char kAssistant[] = "assistant";
+
+struct ChatTemplate::Impl {
+  using Json = nlohmann::ordered_json;
+
+  explicit Impl(const Tokenizer& tokenizer) : tokenizer(tokenizer), control(tokenizer) {}
+
+  // The error of a template if it renders neither a question nor a system message and a question.
+  absl::Status CheckItRenders() const;
+  // Sets end_of_turn from what the template writes behind an answer.
+  void FindEndOfTurn();
+
+  // As ChatTemplate::Render, with the variables `more`.
+  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
+                                     bool add_generation_prompt, const Json& more) const;
+  // The same, and the places in the text that contents gave and that look like control tokens.
+  absl::StatusOr<MarkedText> RenderMarked(const std::vector<ChatMessage>& messages,
+                                          bool add_generation_prompt, const Json& more) const;
+  // RenderMarked if the template copies these contents: if it writes `text`, its text for the
+  // messages, for contents with placeholders too. Else nullopt.
+  absl::StatusOr<std::optional<MarkedText>> TryMarking(std::vector<ChatMessage> messages,
+                                                       bool of_assistants,
+                                                       bool add_generation_prompt, const Json& more,
+                                                       const std::string& text) const;
+
+  // `status` with the template's name.
+  absl::Status Error(const absl::Status& status) const {
+    return AddContext(status, absl::StrCat("chat template (", found.source, ")"));
+  }
+
+  Tokenizer tokenizer;
+  ControlTokens control;
+  TemplateText found;
+  Json variables = Json::object();             // named tokens and the options' arguments
+  std::unique_ptr<TemplateRenderer> renderer;  // null without a template
+  std::vector<int32_t> begin_tokens;           // without a template
+  EndOfTurn end_of_turn;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_MODEL_CHAT_CHAT_TEMPLATE_IMPL_H_

@@ -1,0 +1,101 @@
+// ChatTemplate::EncodeConversation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "model/chat/chat_template.h"
+#include "model/chat/testing/chat_folder.h"
+
+namespace tritonrl {
+namespace {
+
+using testing::HasSubstr;
+
+// The conversation as text, with what is taught in [[ ]].
+std::string Taught(const std::string& jinja, const std::vector<ChatMessage>& messages,
+                   bool all_turns = false, const ChatOptions& options = {}) {
+  const ChatFolder folder(jinja);
+  const Tokenizer tokenizer = QwenLikeTokenizer();
+  const ChatTemplate chat = ChatTemplate::Load(folder.dir(), options, tokenizer).value();
+  const auto encoded = chat.EncodeConversation(messages, all_turns);
+  if (!encoded.ok()) return Message(encoded.status());
+  const auto text = [&](int64_t begin, int64_t end) {
+    return tokenizer.Decode(std::span(encoded->ids).subspan(begin, end - begin));
+  };
+  std::string shown;
+  int64_t done = 0;
+  for (const auto& [begin, end] : encoded->taught) {
+    absl::StrAppend(&shown, text(done, begin), "[[", text(begin, end), "]]");
+    done = end;
+  }
+  return absl::StrCat(shown, text(done, encoded->ids.size()));
+}
+
+const std::vector<ChatMessage> kTwoTurns = {
+    {"user", "1"}, {"assistant", "one"}, {"user", "2"}, {"assistant", "two"}};
+
+TEST(EncodeConversation, TheLastTurnOrAllTurns) {
+  const std::string first = "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n";
+  const std::string second = "\n<|im_start|>user\n2<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(Taught(kChatMl, kTwoTurns), first + "one<|im_end|>" + second + "[[two<|im_end|>]]");
+  EXPECT_EQ(Taught(kChatMl, kTwoTurns, true),
+            first + "[[one<|im_end|>]]" + second + "[[two<|im_end|>]]");
+}
+
+TEST(EncodeConversation, AThoughtIsTaughtAsTheTemplateWritesIt) {
+  const std::vector<ChatMessage> messages = {{"user", "1"},
+                                             {"assistant", "<think>plan</think>code"}};
+  EXPECT_EQ(Taught(kThinkingChatMl, messages),
+            "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n"
+            "[[<think>\nplan\n</think>\n\ncode<|im_end|>]]");
+}
+
+TEST(EncodeConversation, AnEmptyThoughtOfTheQuestionIsNotTaught) {
+  ChatOptions options;
+  options.enable_thinking = false;
+  EXPECT_EQ(Taught(kThinkingChatMl, {{"user", "1"}, {"assistant", "one"}}, false, options),
+            "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+            "[[one<|im_end|>]]");
+}
+
+// The kind of template that opens the thought itself and shows no thoughts of the past.
+constexpr char kOpensThought[] =
+    "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}{% else %}"
+    "<|im_end|>{{ m.content.split('</think>')[-1] }}<|endoftext|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_end|><think>\n{% endif %}";
+
+TEST(EncodeConversation, AThoughtThatTheTemplateDropsIsTaughtAsGenerated) {
+  EXPECT_EQ(Taught(kOpensThought, {{"user", "1"}, {"assistant", "<think>\nplan</think>code"}}),
+            "<|im_start|>1<|im_end|><think>\n[[plan</think>code<|endoftext|>]]");
+  // Earlier turns show no thought; their questions end with one, so that they cannot be taught.
+  EXPECT_THAT(Taught(kOpensThought, kTwoTurns, true), HasSubstr("message 1: chat template"));
+  EXPECT_EQ(Taught(kOpensThought, kTwoTurns),
+            "<|im_start|>1<|im_end|>one<|endoftext|><|im_start|>2<|im_end|><think>\n"
+            "[[two<|endoftext|>]]");
+}
+
+TEST(EncodeConversation, AnEndOfTurnInAContentIsNotTheEnd) {
+  const std::vector<ChatMessage> messages = {
+      {"user", "1"}, {"assistant", "a<|im_end|>b"}, {"user", "2"}, {"assistant", "c<|im_end|>\nd"}};
+  EXPECT_EQ(Taught(kChatMl, messages, true),
+            "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n[[a<|im_end|>b<|im_end|>]]\n"
+            "<|im_start|>user\n2<|im_end|>\n<|im_start|>assistant\n[[c<|im_end|>\nd<|im_end|>]]");
+}
+
+TEST(EncodeConversation, WhatCannotBeIsSaid) {
+  EXPECT_EQ(Taught(kChatMl, {{"user", "1"}}), "the last message must be the assistant's");
+  EXPECT_THAT(Taught("{% for m in messages %}{{ m.content }}{% endfor %}", kTwoTurns),
+              HasSubstr("writes no control token at the end"));
+  const ChatFolder empty;
+  const auto plain = ChatTemplate::Load(empty.dir(), {}, QwenLikeTokenizer());
+  EXPECT_TRUE(absl::IsFailedPrecondition(plain->EncodeConversation(kTwoTurns, false).status()));
+}
+
+}  // namespace
+}  // namespace tritonrl

@@ -1,0 +1,143 @@
+#include "model/chat/template_renderer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+const Json kNone = Json::object();
+
+Json User(const std::string& content) {
+  return Json::array({{{"role", "user"}, {"content", content}}});
+}
+
+std::unique_ptr<TemplateRenderer> Started(const std::string& text,
+                                          absl::Duration deadline = absl::Seconds(60)) {
+  auto renderer = TemplateRenderer::Start(text, deadline);
+  EXPECT_TRUE(renderer.ok()) << renderer.status();
+  return renderer.ok() ? *std::move(renderer) : nullptr;
+}
+
+// The text, or the error's message.
+std::string Rendered(const std::string& text, const Json& variables = kNone) {
+  auto renderer = TemplateRenderer::Start(text, absl::Seconds(60));
+  if (!renderer.ok()) return Message(renderer.status());
+  const auto rendered = (*renderer)->Render(User("hello"), true, variables);
+  return rendered.ok() ? *rendered : Message(rendered.status());
+}
+
+TEST(TemplateRenderer, RendersAsTransformersDoes) {
+  // White space of blocks, as trim_blocks and lstrip_blocks say.
+  EXPECT_EQ(Rendered("a\n  {% if true %}\n  b\n  {% endif %}\nc\n"), "a\n  b\nc");
+  // JSON keeps its order, its characters and the signs of HTML.
+  EXPECT_EQ(Rendered("{{ x | tojson }}", {{"x", {{"z", "<é>"}, {"a", 1}}}}),
+            "{\"z\": \"<é>\", \"a\": 1}");
+  EXPECT_EQ(Rendered("{{ x | tojson(indent=2) }}", {{"x", {1}}}), "[\n  1\n]");
+  EXPECT_EQ(Rendered("{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ i }}"
+                     "{% endfor %}"),
+            "01");
+  EXPECT_EQ(Rendered("<{% generation %}{{ messages[0].content }}{% endgeneration %}>"), "<hello>");
+  EXPECT_EQ(Rendered("{{ tools is none }} {{ documents is none }} {{ unset }}"), "True True ");
+  EXPECT_EQ(Rendered("{{ add_generation_prompt }} {{ a }}{{ b }}", {{"a", "é"}, {"b", 7}}),
+            "True é7");
+}
+
+TEST(TemplateRenderer, ErrorsNameTheLineAndTheTemplatesOwnMessage) {
+  EXPECT_EQ(Rendered("{{ raise_exception('Only users may speak') }}"), "Only users may speak");
+  EXPECT_THAT(Rendered("a\n{% if %}"), HasSubstr("line 2: TemplateSyntaxError"));
+  EXPECT_THAT(Rendered("a\nb {{ messages[0].content.x.y }}"), HasSubstr("line 2: UndefinedError"));
+  EXPECT_THAT(Rendered("{{ '\\ud800' }}"), HasSubstr("surrogates"));
+}
+
+TEST(TemplateRenderer, TemplatesReachNothing) {
+  EXPECT_THAT(Rendered("{% include '/etc/passwd' %}"), HasSubstr("no loader"));
+  EXPECT_THAT(Rendered("{{ ''.__class__.__mro__ }}"), HasSubstr("SecurityError"));
+  EXPECT_THAT(Rendered("{{ messages.append(1) }}"), HasSubstr("SecurityError"));
+  EXPECT_THAT(Rendered("{{ cycler.__init__.__globals__.os }}"), HasSubstr("SecurityError"));
+  EXPECT_THAT(Rendered("{{ ('x' * 2000000000) | length }}"), HasSubstr("1024 MiB"));
+  EXPECT_THAT(Rendered("{{ range(10000000) | length }}"), HasSubstr("OverflowError"));
+}
+
+constexpr char kEndless[] =
+    "{% if messages[0].content == 'spin' %}{% for a in range(99999) %}{% for b in range(99999) %}"
+    "{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}{% endif %}done";
+
+TEST(TemplateRenderer, AnEndlessTemplateIsRefused) {
+  const auto renderer = Started(kEndless, absl::Seconds(2));
+  ASSERT_NE(renderer, nullptr);
+  const absl::Status status = renderer->Render(User("spin"), true, kNone).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(Message(status), "takes longer than 2 s, the limit");
+  EXPECT_EQ(renderer->Render(User("go"), true, kNone).value(), "done");
+}
+
+TEST(TemplateRenderer, AnEndlessCompilationIsRefused) {
+  // Jinja2 computes constants when it compiles.
+  const auto renderer = TemplateRenderer::Start("{{ 9 ** (9 ** 9) }}", absl::Seconds(1));
+  EXPECT_EQ(Message(renderer.status()), "takes longer than 1 s, the limit");
+}
+
+TEST(TemplateRenderer, AKilledChildIsStartedAgain) {
+  const auto renderer = Started("{{ messages[0].content }}");
+  ASSERT_NE(renderer, nullptr);
+  for (const char* content : {"one", "two"}) {
+    const pid_t before = renderer->pid();
+    ASSERT_GT(before, 0);
+    kill(before, SIGKILL);
+    EXPECT_EQ(renderer->Render(User(content), true, kNone).value(), content);
+    EXPECT_NE(renderer->pid(), before);
+  }
+}
+
+TEST(TemplateRenderer, EqualRequestsAreRenderedOnceUnlessTheyAskForTheTime) {
+  const auto random = Started("{{ range(99999) | random }}");
+  ASSERT_NE(random, nullptr);
+  const std::string first = random->Render(User("a"), true, kNone).value();
+  EXPECT_EQ(random->Render(User("a"), true, kNone).value(), first);
+  const auto dated = Started("{{ strftime_now('%Y') | length }} {{ range(99999) | random }}");
+  ASSERT_NE(dated, nullptr);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 5; ++i) texts.push_back(dated->Render(User("a"), true, kNone).value());
+  EXPECT_TRUE(std::any_of(texts.begin(), texts.end(),
+                          [&](const std::string& text) { return text != texts[0]; }));
+}
+
+TEST(TemplateRenderer, ThreadsGetTheirOwnTexts) {
+  const auto renderer = Started("{{ messages[0].content * 3 }}");
+  ASSERT_NE(renderer, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        const std::string content = absl::StrCat(t, "-", i, ";");
+        EXPECT_EQ(renderer->Render(User(content), true, kNone).value(),
+                  absl::StrCat(content, content, content));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TemplateRenderer, LongTextsPass) {
+  const auto renderer = Started("{{ messages[0].content }}");
+  ASSERT_NE(renderer, nullptr);
+  const std::string content(3 << 20, 'x');
+  EXPECT_EQ(renderer->Render(User(content), true, kNone).value(), content);
+}
+
+}  // namespace
+}  // namespace tritonrl
