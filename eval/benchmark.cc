@@ -169,7 +169,7 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   RETURN_IF_ERROR(LoadModel(options, ranks, &prepared));
   ASSIGN_OR_RETURN(prepared.tasks,
                    LoadPreparedTasks({options.tasks}, options.prompt, *prepared.policy.tokenizer,
-                                     prepared.max_prompt_tokens));
+                                     prepared.max_prompt_tokens, prepared.policy.chat.get()));
   if (options.max_tasks > 0 && static_cast<int>(prepared.tasks.tasks.size()) > options.max_tasks) {
     prepared.tasks.tasks.resize(options.max_tasks);
   }
@@ -179,9 +179,9 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
                    ChoosePolicyStyle(options.response_style, options.code_block,
                                      prepared.policy.folder, tasks.front(), tokenizer));
   prepared.style = choice.style;
-  std::fprintf(stderr, "Prompts: %s.\n%s.\n",
+  std::fprintf(stderr, "Prompts: %s.\nChat template: %s.\n%s.\n",
                DescribePrompts(options.prompt, tasks, tokenizer).c_str(),
-               choice.Sentence().c_str());
+               prepared.policy.chat->source().c_str(), choice.Sentence().c_str());
   return prepared;
 }
 
@@ -215,7 +215,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   eval.sampling.temperature = options.temperature;
   eval.sampling.top_p = options.top_p;
   eval.sampling.max_tokens = prepared->max_response_tokens;
-  eval.sampling.stop_ids = StopTokens(policy);
+  eval.sampling.stop_ids = policy.stop_tokens;
   Evaluator evaluator(eval, Share(std::move(tasks.tasks)), &runner, alone.get());
   ASSIGN_OR_RETURN(std::optional<Evaluator::Finished> finished,
                    Evaluate(&evaluator, verification, options.timeout_s, stop));

@@ -35,6 +35,10 @@ ABSL_FLAG(
     std::string, code_block, "auto",
     "the code blocks that are the program: only (several are malformed), first, last, joined, "
     "or auto: only for thinking, first for plain");
+ABSL_FLAG(std::string, chat_template, "auto",
+          "the chat template of the prompts: auto (the checkpoint's own), none, or a Jinja file");
+ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
+          "the template's variable enable_thinking; not given: the template's own default");
 ABSL_FLAG(double, temperature, 1.0, "sampling temperature; 0 takes the likeliest token");
 ABSL_FLAG(double, top_p, 1.0, "nucleus sampling; 1 is off");
 ABSL_FLAG(int, max_prompt_tokens, 0,
@@ -87,6 +91,10 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   if (absl::GetFlag(FLAGS_tasks).empty()) return absl::InvalidArgumentError("--tasks is missing");
   options.policy.set_dir(absl::GetFlag(FLAGS_model));
   options.policy.set_device(absl::GetFlag(FLAGS_device));
+  options.policy.mutable_chat()->set_template_(absl::GetFlag(FLAGS_chat_template));
+  if (const std::optional<bool> thinking = absl::GetFlag(FLAGS_enable_thinking); thinking) {
+    options.policy.mutable_chat()->set_enable_thinking(*thinking);
+  }
   options.tasks = absl::GetFlag(FLAGS_tasks);
   ASSIGN_OR_RETURN(options.prompt, PromptFromFlags());
   options.response_style = absl::GetFlag(FLAGS_response_style);

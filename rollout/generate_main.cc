@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +16,7 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/status.h"
+#include "model/chat/chat_template.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/factory/engine_flags.h"
 #include "rollout/factory/make_engine.h"
@@ -20,7 +24,11 @@
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, prompt, "", "The prompt's text.");
 ABSL_FLAG(std::string, prompt_file, "", "File that holds the prompt, instead of --prompt.");
-ABSL_FLAG(bool, chat, false, "Puts the prompt into a user's turn (Qwen's chat format).");
+ABSL_FLAG(bool, chat, false, "Puts the prompt into a user's turn of the chat template.");
+ABSL_FLAG(std::string, chat_template, "auto",
+          "With --chat: auto (the model folder's own) or the path of a Jinja file.");
+ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
+          "With --chat: the template's variable enable_thinking; not given: its own default.");
 ABSL_FLAG(int, n, 1, "Number of samples.");
 ABSL_FLAG(double, temperature, 1.0, "0 takes the most likely token each time.");
 ABSL_FLAG(double, top_p, 1.0, "Smallest set of tokens that holds this probability.");
@@ -44,21 +52,45 @@ absl::StatusOr<std::string> ReadPrompt() {
   if (prompt.empty()) {
     return absl::InvalidArgumentError("--prompt=TEXT or --prompt_file=FILE is needed");
   }
-  if (absl::GetFlag(FLAGS_chat)) {
-    return absl::StrCat("<|im_start|>user\n", prompt, "<|im_end|>\n<|im_start|>assistant\n");
-  }
   return prompt;
 }
 
-GenerateRequest MakeRequest(const LoadedModel& model, const std::string& prompt) {
+// Sets the prompt's tokens and the tokens that end a response: those of a user's turn, or of the
+// bare text.
+absl::Status SetPrompt(const LoadedModel& model, const std::string& prompt,
+                       GenerateRequest* request) {
+  request->sampling.stop_ids = model.stop_ids;
+  if (!absl::GetFlag(FLAGS_chat)) {
+    std::vector<int32_t>& ids = request->prompt = model.tokenizer.Encode(prompt);
+    const std::vector<int32_t>& begin = model.tokenizer.special_prefix();
+    // A text that has the begin tokens already does not get them twice.
+    if (ids.size() < begin.size() || !std::equal(begin.begin(), begin.end(), ids.begin())) {
+      ids.insert(ids.begin(), begin.begin(), begin.end());
+    }
+    return absl::OkStatus();
+  }
+  ChatOptions options;
+  options.chat_template = absl::GetFlag(FLAGS_chat_template);
+  options.enable_thinking = absl::GetFlag(FLAGS_enable_thinking);
+  const std::string dir = UserPath(absl::GetFlag(FLAGS_model));
+  ASSIGN_OR_RETURN(const ChatTemplate chat, ChatTemplate::Load(dir, options, model.tokenizer));
+  if (chat.plain()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--chat: ", dir, " has no chat template; give one with --chat_template"));
+  }
+  request->sampling.stop_ids = chat.WithEndOfTurn(model.stop_ids);
+  ASSIGN_OR_RETURN(request->prompt, chat.Encode({{"user", prompt}}, true));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GenerateRequest> MakeRequest(const LoadedModel& model, const std::string& prompt) {
   GenerateRequest request;
-  request.prompt = model.tokenizer.Encode(prompt);
+  RETURN_IF_ERROR(SetPrompt(model, prompt, &request));
   request.n = absl::GetFlag(FLAGS_n);
   request.sampling.temperature = absl::GetFlag(FLAGS_temperature);
   request.sampling.top_p = absl::GetFlag(FLAGS_top_p);
   request.sampling.top_k = absl::GetFlag(FLAGS_top_k);
   request.sampling.max_tokens = absl::GetFlag(FLAGS_max_tokens);
-  request.sampling.stop_ids = model.stop_ids;
   request.key.run_seed = absl::GetFlag(FLAGS_seed);
   return request;
 }
@@ -82,7 +114,7 @@ absl::Status Print(const Tokenizer& tokenizer, int samples, Engine* engine) {
 
 struct Inputs {
   EngineConfig engine;
-  std::string prompt;
+  GenerateRequest request;
   LoadedModel model;
 };
 
@@ -91,19 +123,20 @@ absl::StatusOr<Inputs> ReadInputs(const ProcessGroup& ranks) {
     return absl::InvalidArgumentError("--model=FOLDER is needed");
   }
   ASSIGN_OR_RETURN(EngineConfig engine, EngineConfigFromFlags());
-  ASSIGN_OR_RETURN(std::string prompt, ReadPrompt());
+  ASSIGN_OR_RETURN(const std::string prompt, ReadPrompt());
   ASSIGN_OR_RETURN(const at::Device device,
                    ParseDevice(absl::GetFlag(FLAGS_device), ranks.local_rank()));
   ASSIGN_OR_RETURN(LoadedModel model, LoadModel(UserPath(absl::GetFlag(FLAGS_model)), device,
                                                 TensorParallelShard(ranks)));
-  return Inputs{std::move(engine), std::move(prompt), std::move(model)};
+  ASSIGN_OR_RETURN(GenerateRequest request, MakeRequest(model, prompt));
+  return Inputs{std::move(engine), std::move(request), std::move(model)};
 }
 
 absl::Status Run(ProcessGroup* ranks) {
   const absl::StatusOr<Inputs> inputs = ReadInputs(*ranks);
   RETURN_IF_ERROR(SyncStartup(inputs.status(), ranks));
   const LoadedModel& model = inputs->model;
-  GenerateRequest request = MakeRequest(model, inputs->prompt);
+  GenerateRequest request = inputs->request;
   EngineConfig config = inputs->engine;
   const int num_draft_tokens = config.num_speculative_tokens();
   if (config.max_num_seqs() > 0) {

@@ -55,7 +55,11 @@ TEST_F(LoadModelTest, LoadsAllParts) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->weights->config().vocab_size, 8);
   EXPECT_EQ(model->tokenizer.vocab_size(), 3);
-  EXPECT_EQ(model->stop_ids, (std::vector<int32_t>{2, 1}));
+  EXPECT_EQ(model->stop_ids, std::vector<int32_t>{2});
+  // The end of a chat model's turns is often in this file alone.
+  const std::string generation = JoinPath(dir_, "generation_config.json");
+  ASSERT_TRUE(WriteFileAtomic(generation, R"({"eos_token_id": [1]})").ok());
+  EXPECT_EQ(LoadModel(dir_, at::kCPU)->stop_ids, (std::vector<int32_t>{1, 2}));
 }
 
 TEST_F(LoadModelTest, PartsThatDoNotFitAreNamed) {

@@ -2,8 +2,6 @@
 
 #include <ATen/Context.h>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "model/weights/stop_tokens.h"
 #include "model/weights/weights_load.h"
 #include "rollout/cuda/cuda_runner.h"
 #include "rollout/engine/transformer_runner.h"
@@ -53,15 +52,6 @@ absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank) 
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
 }
 
-std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer) {
-  std::vector<int32_t> ids(config.eos_token_ids.begin(), config.eos_token_ids.end());
-  for (const char* token : {"<|im_end|>", "<|endoftext|>"}) {
-    const std::optional<int32_t> id = tokenizer.TokenId(token);
-    if (id && std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(*id);
-  }
-  return ids;
-}
-
 absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
                                       const WeightShard& shard) {
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(dir, "tokenizer.json")));
@@ -76,7 +66,7 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
                                                       "is ",
                                                       config.vocab_size));
   }
-  std::vector<int32_t> stop_ids = StopIds(config, tokenizer);
+  ASSIGN_OR_RETURN(std::vector<int32_t> stop_ids, StopTokens(dir));
   return LoadedModel{std::move(weights), std::move(tokenizer), std::move(stop_ids)};
 }
 

@@ -40,8 +40,8 @@ absl::StatusOr<at::Device> ParseDevice(const std::string& name, int local_rank =
 struct LoadedModel {
   std::shared_ptr<Weights> weights;
   Tokenizer tokenizer;
-  // Tokens after which a response ends: eos_token_id of config.json, and <|im_end|> and
-  // <|endoftext|> where the vocabulary has them.
+  // Tokens after which a response ends: eos_token_id of generation_config.json and of config.json
+  // (model/weights/stop_tokens.h). A chat template may add one (ChatTemplate::WithEndOfTurn).
   std::vector<int32_t> stop_ids;
 };
 
@@ -50,9 +50,6 @@ struct LoadedModel {
 // the rank's part of the weights that is read.
 absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
                                       const WeightShard& shard = {});
-
-// Ids after which a response ends, for a model and its tokenizer.
-std::vector<int32_t> StopIds(const ModelConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace tritonrl
 

@@ -63,7 +63,7 @@ void CompletionHandler::EchoPrompt(int i, const GenerateRequest::PromptLogProbs*
   IncrementalDetokenizer& text = choices_[i].text;
   const CompletionSpec::Prompt& prompt = spec_.prompts[i / spec_.head.n];
   for (size_t t = 0; t < prompt.ids.size(); ++t) {
-    const bool hidden = t == 0 && prompt.begin_added;
+    const bool hidden = t < prompt.begin_added;
     if (t == 0 || log_probs == nullptr) {
       text.PushPrompt(prompt.ids[t], std::nullopt, {}, hidden);
     } else {

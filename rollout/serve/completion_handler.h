@@ -35,7 +35,7 @@ struct CompletionSpec {
   std::optional<int> prompt_log_probs;
   struct Prompt {
     std::vector<int32_t> ids;
-    bool begin_added = false;  // The server put the begin token before it, which is not shown.
+    size_t begin_added = 0;  // Begin tokens that the server put before it, which are not shown.
   };
   std::vector<Prompt> prompts;  // With echo.
   int64_t prompt_tokens = 0;

@@ -28,7 +28,14 @@ absl::StatusOr<std::vector<CompletionSpec::Prompt>> RequestParser::ReadPrompts(
     ASSIGN_OR_RETURN(ChatRequest request, ParseChatRequest(body));
     *params = std::move(request.params);
     RETURN_IF_ERROR(CheckModelName(params->model));
-    prompts.push_back({.ids = model_.chat.Render(request.messages, request.enable_thinking)});
+    absl::StatusOr<std::vector<int32_t>> ids = model_.chat.Encode(
+        request.messages, /*add_generation_prompt=*/true, request.template_arguments);
+    if (absl::IsInvalidArgument(ids.status())) {
+      return FieldError("messages",
+                        absl::StrCat("cannot become a prompt: ", Message(ids.status())));
+    }
+    RETURN_IF_ERROR(ids.status());
+    prompts.push_back({.ids = *std::move(ids)});
     return prompts;
   }
   ASSIGN_OR_RETURN(CompletionRequest request, ParseCompletionRequest(body));
@@ -40,9 +47,12 @@ absl::StatusOr<std::vector<CompletionSpec::Prompt>> RequestParser::ReadPrompts(
       continue;
     }
     std::vector<int32_t> ids = model_.tokenizer.Encode(std::get<std::string>(prompt));
-    const bool add_begin = model_.begin_token && (ids.empty() || ids[0] != *model_.begin_token);
-    if (add_begin) ids.insert(ids.begin(), *model_.begin_token);
-    prompts.push_back({std::move(ids), add_begin});
+    const std::vector<int32_t>& begin = model_.begin_tokens;
+    // A text that has them already does not get them twice.
+    const bool add =
+        ids.size() < begin.size() || !std::equal(begin.begin(), begin.end(), ids.begin());
+    if (add) ids.insert(ids.begin(), begin.begin(), begin.end());
+    prompts.push_back({std::move(ids), add ? begin.size() : 0});
   }
   return prompts;
 }

@@ -12,10 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "rollout/serve/completion_handler.h"
 #include "rollout/serve/generation.h"
-#include "rollout/serve/openai/chat_template.h"
 #include "rollout/serve/openai/request.h"
 
 namespace tritonrl {
@@ -26,8 +26,8 @@ struct ServedModel {
   Tokenizer tokenizer;
   ChatTemplate chat;
   std::vector<int32_t> stop_ids;  // tokens that end an answer
-  // The token (BOS) that begins every prompt of a completion, if the model was trained with one.
-  std::optional<int32_t> begin_token;
+  // The tokens that begin every prompt of a completion: those of tokenizer.json's post_processor.
+  std::vector<int32_t> begin_tokens;
   int64_t context = 0;     // maximum number of tokens of prompt and answer together
   int64_t vocab_size = 0;  // number of token ids of the model
 };

@@ -19,17 +19,20 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/status.h"
+#include "model/chat/chat_template.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/factory/engine_flags.h"
 #include "rollout/factory/make_engine.h"
 #include "rollout/serve/http/http_server.h"
-#include "rollout/serve/openai/chat_template.h"
 #include "rollout/serve/server.h"
 
 ABSL_FLAG(std::string, model, "", "Folder with config.json, model.safetensors, tokenizer.json.");
 ABSL_FLAG(std::string, served_model_name, "", "Name in requests; the folder's if empty.");
 ABSL_FLAG(std::string, chat_template, "auto",
-          "auto (from the model's tokenizer_config.json), qwen3, llama3 or plain.");
+          "auto (the model folder's own), none, or the path of a Jinja file.");
+ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
+          "The template's variable enable_thinking where a request does not set it; not given: the "
+          "template's own default.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N serve "
@@ -95,27 +98,15 @@ absl::StatusOr<ServerOptions> OptionsFromFlags() {
   return options;
 }
 
-// Llama's completions begin with its begin token; Qwen3 has none.
-std::optional<int32_t> BeginToken(const LoadedModel& model) {
-  const ModelConfig& config = model.weights->config();
-  const int64_t id = config.bos_token_id;
-  if (config.family != ModelFamily::kLlama || id < 0 || id >= model.tokenizer.vocab_size()) {
-    return std::nullopt;
-  }
-  return static_cast<int32_t>(id);
-}
-
 absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string& dir) {
-  ASSIGN_OR_RETURN(ChatTemplate chat, ChatTemplate::ForModel(absl::GetFlag(FLAGS_chat_template),
-                                                             dir, model.tokenizer));
+  ChatOptions options;
+  options.chat_template = absl::GetFlag(FLAGS_chat_template);
+  options.enable_thinking = absl::GetFlag(FLAGS_enable_thinking);
+  ASSIGN_OR_RETURN(const ChatTemplate chat, ChatTemplate::Load(dir, options, model.tokenizer));
   const ModelConfig& config = model.weights->config();
-  ServedModel served{absl::GetFlag(FLAGS_served_model_name), model.tokenizer, chat, model.stop_ids,
-                     BeginToken(model)};
+  ServedModel served{absl::GetFlag(FLAGS_served_model_name), model.tokenizer, chat,
+                     chat.WithEndOfTurn(model.stop_ids), model.tokenizer.special_prefix()};
   if (served.name.empty()) served.name = BaseName(dir);
-  if (chat.end_of_turn() && std::find(served.stop_ids.begin(), served.stop_ids.end(),
-                                      *chat.end_of_turn()) == served.stop_ids.end()) {
-    served.stop_ids.push_back(*chat.end_of_turn());
-  }
   const int64_t wanted = absl::GetFlag(FLAGS_max_length);
   if (wanted > config.max_positions) {
     return absl::InvalidArgumentError(absl::StrCat("--max_length is ", wanted, ", the model has ",
@@ -162,7 +153,7 @@ std::string FirstLine(const Inputs& inputs, const ProcessGroup& ranks) {
                                                  others == 1 ? " other rank" : " other ranks"),
                       ", context ", inputs.served.context,
                       at_once > 0 ? absl::StrCat(", ", at_once, " at once") : "",
-                      ", chat template ", inputs.served.chat.name());
+                      ", chat template: ", inputs.served.chat.source());
 }
 
 // Serves until a signal arrives, then drains.

@@ -96,7 +96,7 @@ class ServeProcessTest : public testing::Test {
 
 TEST_F(ServeProcessTest, ASignalLetsAStreamEnd) {
   Start();
-  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu, context 1024, 4 at once, chat template plain"))
+  EXPECT_TRUE(absl::StrContains(line_, "mini on cpu, context 1024, 4 at once, chat template: none"))
       << line_;
   RawClient client(port_);
   BeginStream(&client);
@@ -162,7 +162,7 @@ TEST_F(ServeProcessTest, MistakesInTheCallAreToldInOneSentence) {
       {{"--model=/tmp"}, "2 serve: "},
       {{model, "--port=99999"}, "2 serve: --port must be"},
       {{model, "--host=0.0.0.0", "--port=0"}, "2 serve: --host=0.0.0.0 can be reached"},
-      {{model, "--chat_template=jinja"}, "2 serve: chat template \"jinja\""},
+      {{model, "--chat_template=/no/jinja"}, "2 serve: the chat template /no/jinja does not"},
       {{model, "--max_length=5000"}, "2 serve: --max_length is 5000, the model has 1024"},
       {{model, "--api_key_file=/no/key"}, "2 serve: "},
       {{model, "--max_concurrent=0"}, "2 serve: --max_concurrent must be"},

@@ -41,10 +41,13 @@ class MiniTest : public testing::Test {
     ASSERT_TRUE(engine.ok()) << engine.status();
     engine_ = *std::move(engine);
     const ModelConfig& model = model_->weights->config();
-    ServedModel served{
-        "mini",           model_->tokenizer, ChatTemplate::FromJinja("", model_->tokenizer).value(),
-        model_->stop_ids, std::nullopt,      model.max_positions,
-        model.vocab_size};
+    ServedModel served{"mini",
+                       model_->tokenizer,
+                       ChatTemplate::Load("model/mini", {}, model_->tokenizer).value(),
+                       model_->stop_ids,
+                       /*begin_tokens=*/{},
+                       model.max_positions,
+                       model.vocab_size};
     auto server = Server::Start(options, std::move(served), engine_.get());
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);

@@ -234,7 +234,7 @@ TEST_F(ServerTest, OtherAddressesThanLoopbackNeedAKey) {
   options.http.host = "0.0.0.0";
   const Tokenizer tokenizer = ByteTokenizer({});
   const auto server = Server::Start(
-      options, {"m", tokenizer, ChatTemplate::FromJinja("", tokenizer).value()}, &engine_);
+      options, {"m", tokenizer, ChatTemplate::Load("", {}, tokenizer).value()}, &engine_);
   EXPECT_TRUE(absl::IsInvalidArgument(server.status()));
   EXPECT_TRUE(absl::StrContains(server.status().message(), "--api_key_file"));
 }
@@ -245,7 +245,7 @@ TEST_F(ServerTest, ATakenPortIsSaid) {
   options.http.port = port();
   const Tokenizer tokenizer = ByteTokenizer({});
   const auto second = Server::Start(
-      options, {"m", tokenizer, ChatTemplate::FromJinja("", tokenizer).value()}, &engine_);
+      options, {"m", tokenizer, ChatTemplate::Load("", {}, tokenizer).value()}, &engine_);
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
 }
 

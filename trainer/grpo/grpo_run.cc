@@ -164,8 +164,8 @@ absl::Status GrpoRun::LoadVerification() {
 }
 
 absl::Status GrpoRun::LoadTasks() {
-  ASSIGN_OR_RETURN(tasks_,
-                   LoadRunTasks(config_, *model_.policy->tokenizer, verification_, &ranks_));
+  ASSIGN_OR_RETURN(tasks_, LoadRunTasks(config_, *model_.policy->tokenizer,
+                                        model_.policy->chat.get(), verification_, &ranks_));
   return absl::OkStatus();
 }
 
@@ -205,6 +205,7 @@ void GrpoRun::Introduce() {
           : "candidates executed and timed on the GPU",
       run_.dir()));
   for (const std::string& lengths : tasks_->prompt_lengths) run_.Say(lengths + ".");
+  run_.Say(absl::StrCat("Chat template: ", policy.chat->source(), "."));
   run_.Say(style_.Sentence() + ".");
 }
 

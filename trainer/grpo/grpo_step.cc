@@ -25,6 +25,9 @@ absl::StatusOr<std::shared_ptr<SampleBatch>> StepRollout::Begin(int64_t step) {
   for (const int i : model_.placement->Share(static_cast<int>(tasks.size()))) {
     SampleGroup group;
     group.task = tasks[i];
+    if (!tasks[i]->problem.empty()) {
+      return absl::UnavailableError(absl::StrCat(tasks[i]->task.id, ": ", tasks[i]->problem));
+    }
     group.slot = i;
     group.sampling = MakeSamplingSettings(config_.sampling(), *model_.policy);
     batch->groups.push_back(std::move(group));

@@ -58,11 +58,6 @@ absl::StatusOr<ModelState> LoadModelState(const GrpoHrdConfig& config, ProcessGr
   return model;
 }
 
-std::vector<int32_t> StopTokens(const Policy& policy) {
-  return std::vector<int32_t>(policy.config.eos_token_ids.begin(),
-                              policy.config.eos_token_ids.end());
-}
-
 absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                                                     const EngineConfig& config,
                                                     const EngineContext& context,
@@ -83,7 +78,7 @@ SamplingSettings MakeSamplingSettings(const SamplingConfig& config, const Policy
   settings.top_p = config.top_p();
   settings.top_k = config.top_k();
   settings.max_tokens = config.max_response_tokens();
-  settings.stop_ids = StopTokens(policy);
+  settings.stop_ids = policy.stop_tokens;
   return settings;
 }
 

@@ -43,9 +43,6 @@ absl::StatusOr<std::unique_ptr<Engine>> StartEngine(const Policy& policy,
                                                     const EngineContext& context,
                                                     ProcessGroup* tensor_parallel_group = nullptr);
 
-// All tokens that end a response.
-std::vector<int32_t> StopTokens(const Policy& policy);
-
 // Sampling settings of training.
 SamplingSettings MakeSamplingSettings(const SamplingConfig& config, const Policy& policy);
 

@@ -16,18 +16,30 @@
 
 namespace tritonrl {
 
-PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer) {
+PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer,
+                         const ChatTemplate* chat) {
   PreparedTask prepared;
   prepared.prompt = format.Build(task);
-  // The text of a task must not produce control tokens in the prompt.
-  prepared.tokens = tokenizer.Encode(prepared.prompt, /*parse_special=*/false);
   prepared.task = std::move(task);
+  // The text of a task must not produce control tokens in the prompt.
+  if (chat == nullptr) {
+    prepared.tokens = tokenizer.Encode(prepared.prompt, /*parse_special=*/false);
+    return prepared;
+  }
+  absl::StatusOr<std::vector<int32_t>> tokens =
+      chat->Encode({{"user", prepared.prompt}}, /*add_generation_prompt=*/true);
+  if (tokens.ok()) {
+    prepared.tokens = *std::move(tokens);
+  } else {
+    prepared.problem = Message(tokens.status());
+  }
   return prepared;
 }
 
 absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& folders,
                                                 const PromptFormat& format,
-                                                const Tokenizer& tokenizer, int max_prompt_tokens) {
+                                                const Tokenizer& tokenizer, int max_prompt_tokens,
+                                                const ChatTemplate* chat) {
   PreparedTasks result;
   std::set<std::string> ids;
   for (const std::string& folder : folders) {
@@ -36,7 +48,11 @@ absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& 
     for (std::string& problem : set.problems) result.problems.push_back(std::move(problem));
     for (Task& task : set.tasks) {
       const std::string id = task.id;
-      PreparedTask prepared = PrepareTask(std::move(task), format, tokenizer);
+      PreparedTask prepared = PrepareTask(std::move(task), format, tokenizer, chat);
+      if (!prepared.problem.empty()) {
+        result.problems.push_back(absl::StrCat(id, ": ", prepared.problem));
+        continue;
+      }
       if (static_cast<int>(prepared.tokens.size()) > max_prompt_tokens) {
         result.problems.push_back(absl::StrCat(id, ": its prompt has ", prepared.tokens.size(),
                                                " tokens, more than ",
@@ -174,7 +190,7 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
       task.source = std::move(example.reference);
       task.level = example.level;
       drawn.push_back(std::make_shared<const PreparedTask>(
-          PrepareTask(std::move(task), options_.format, *tokenizer_)));
+          PrepareTask(std::move(task), options_.format, *tokenizer_, options_.chat)));
       continue;
     }
     const std::vector<int>& pool = pools_[DrawIndex(chances_, level)];
@@ -191,19 +207,21 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
 }
 
 absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
-                                      const Verification& verification, ProcessGroup* ranks) {
+                                      const ChatTemplate* chat, const Verification& verification,
+                                      ProcessGroup* ranks) {
   const TasksConfig& tasks = config.tasks();
   PromptSamplerOptions options;
   options.seed = config.seed();
   options.level_mixture.assign(tasks.level_mixture().begin(), tasks.level_mixture().end());
   options.generated_share = tasks.generated_share();
+  options.chat = chat;
   ASSIGN_OR_RETURN(const PromptFormats formats, LoadPromptFormats(tasks));
   options.format = formats.train;
   const auto load = [&](const auto& folders,
                         const PromptFormat& format) -> absl::StatusOr<PreparedTasks> {
     ASSIGN_OR_RETURN(PreparedTasks loaded,
                      LoadPreparedTasks({folders.begin(), folders.end()}, format, tokenizer,
-                                       config.sampling().max_prompt_tokens()));
+                                       config.sampling().max_prompt_tokens(), chat));
     if (tasks.preflight()) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, ranks, &loaded));
     return loaded;
   };

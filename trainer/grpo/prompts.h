@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "parallel/process_group.h"
 #include "tasks/loader.h"
@@ -24,7 +25,8 @@ struct Verification;
 struct PreparedTask {
   Task task;
   std::string prompt;
-  std::vector<int32_t> tokens;  // tokens of the prompt
+  std::vector<int32_t> tokens;  // tokens of the prompt, as a user's turn of the chat template
+  std::string problem;          // why there are none; empty: there are
 };
 
 struct PreparedTasks {
@@ -32,16 +34,19 @@ struct PreparedTasks {
   std::vector<std::string> problems;  // one sentence for each file or task left out
 };
 
-// Builds the prompt of one task. Does not check the prompt's length.
-PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer);
+// Builds the prompt of one task, a user's turn of `chat` (null: bare text). Does not check the
+// prompt's length.
+PreparedTask PrepareTask(Task task, const PromptFormat& format, const Tokenizer& tokenizer,
+                         const ChatTemplate* chat = nullptr);
 
 // Loads all task files below `folders` (relative paths as in FindInputPath) and builds their
-// prompts. An invalid file, and a task whose prompt has more than `max_prompt_tokens` tokens, is
-// left out and named in `problems`. Errors: a folder that does not exist; no task is left; the same
-// task id in two folders.
+// prompts. An invalid file, and a task whose prompt has more than `max_prompt_tokens` tokens or
+// that the chat template refuses, is left out and named in `problems`. Errors: a folder that does
+// not exist; no task is left; the same task id in two folders.
 absl::StatusOr<PreparedTasks> LoadPreparedTasks(const std::vector<std::string>& folders,
                                                 const PromptFormat& format,
-                                                const Tokenizer& tokenizer, int max_prompt_tokens);
+                                                const Tokenizer& tokenizer, int max_prompt_tokens,
+                                                const ChatTemplate* chat = nullptr);
 
 // The formats of a configuration's prompts.
 struct PromptFormats {
@@ -70,6 +75,7 @@ struct PromptSamplerOptions {
   // Share of prompts, in [0, 1], for tasks that the generator composes.
   double generated_share = 0;
   PromptFormat format;
+  const ChatTemplate* chat = nullptr;  // as in PrepareTask; outlives the sampler
 };
 
 // Draws the tasks of each training step. The draw depends only on the options and the step.
@@ -107,10 +113,11 @@ struct RunTasks {
 };
 
 // Loads the tasks of a configuration. Called by all ranks together, as the preflight removes the
-// same tasks on each. `tokenizer` must outlive the result. Errors: those of LoadPreparedTasks,
-// RemoveUnsoundTasks and PromptSampler::Make.
+// same tasks on each. `tokenizer` and `chat` must outlive the result. Errors: those of
+// LoadPreparedTasks, RemoveUnsoundTasks and PromptSampler::Make.
 absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
-                                      const Verification& verification, ProcessGroup* ranks);
+                                      const ChatTemplate* chat, const Verification& verification,
+                                      ProcessGroup* ranks);
 
 }  // namespace tritonrl
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -10,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "model/chat/chat_template.h"
+#include "model/chat/testing/chat_folder.h"
 #include "trainer/testing/test_model.h"
 
 namespace tritonrl {
@@ -178,6 +181,31 @@ TEST_F(PromptSamplerTest, LoadingNamesWhatIsLeftOut) {
       HasSubstr("in two of the folders"));
   EXPECT_THAT(Message(LoadPreparedTasks({dir_ + "/none"}, FullFormat(), *tokenizer_, 9).status()),
               HasSubstr(dir_ + "/none"));
+}
+
+TEST_F(PromptSamplerTest, PromptsAreUserTurnsOfTheChatTemplate) {
+  const Tokenizer tokenizer = QwenLikeTokenizer();
+  const ChatFolder folder(
+      "{% for m in messages %}{{ raise_exception('Too many rows') if '777' in m.content }}"
+      "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  const ChatTemplate chat = ChatTemplate::Load(folder.dir(), {}, tokenizer).value();
+  Task task;
+  task.id = "t";
+  task.source =
+      "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+      "        return torch.relu(x)  # <|im_end|>\n";
+  const PreparedTask prepared = PrepareTask(task, FullFormat(), tokenizer, &chat);
+  EXPECT_EQ(prepared.problem, "");
+  EXPECT_EQ(tokenizer.Decode(prepared.tokens), absl::StrCat("<|im_start|>user\n", prepared.prompt,
+                                                            "<|im_end|>\n<|im_start|>assistant\n"));
+  EXPECT_EQ(
+      std::count(prepared.tokens.begin(), prepared.tokens.end(), tokenizer.TokenId("<|im_end|>")),
+      1)
+      << "the task's own is text";
+  task.source += "# 777\n";
+  EXPECT_THAT(PrepareTask(task, FullFormat(), tokenizer, &chat).problem,
+              HasSubstr("Too many rows"));
 }
 
 }  // namespace

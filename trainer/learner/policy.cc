@@ -14,41 +14,9 @@
 #include "model/torch_runtime.h"
 #include "model/weights/weights.h"
 #include "model/weights/weights_load.h"
+#include "trainer/learner/tokenizer_files.h"
 
 namespace tritonrl {
-namespace {
-
-// Files that `transformers` reads in addition to config.json and the weights.
-constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
-                                           "tokenizer_config.json",
-                                           "special_tokens_map.json",
-                                           "generation_config.json",
-                                           "chat_template.jinja",
-                                           "vocab.json",
-                                           "merges.txt"};
-
-absl::Status CheckTokenizerFits(const ModelConfig& config, const Tokenizer& tokenizer,
-                                const std::string& dir) {
-  if (tokenizer.vocab_size() > config.vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        dir, ": tokenizer.json has ids up to ", tokenizer.vocab_size() - 1, " but vocab_size in ",
-        "config.json is ", config.vocab_size, "; the two files do not belong together"));
-  }
-  if (config.eos_token_ids.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        dir, "/config.json: eos_token_id is missing; it is the token that ends a response"));
-  }
-  for (const int64_t id : config.eos_token_ids) {
-    if (id >= 0 && id < config.vocab_size) continue;
-    return absl::InvalidArgumentError(absl::StrCat(dir, "/config.json: eos_token_id ", id,
-                                                   " lies outside the vocabulary of ",
-                                                   config.vocab_size));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 at::ScalarType ToScalarType(FloatType type) {
   return type == BFLOAT16 ? at::kBFloat16 : at::kFloat;
 }
@@ -162,9 +130,7 @@ absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config,
   RETURN_IF_ERROR(InitializeGpu(device, loading.trains));
   EndPhase(loading, "GPU");
   ASSIGN_OR_RETURN(policy.config, ReadModelConfig(policy.folder));
-  ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(policy.folder, "tokenizer.json")));
-  RETURN_IF_ERROR(CheckTokenizerFits(policy.config, tokenizer, policy.folder));
-  policy.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
+  RETURN_IF_ERROR(LoadTokenizerFiles(policy_config.chat(), &policy));
   EndPhase(loading, "tokenizer");
   if (ranks != nullptr && !loading.tensor_parallel)
     RETURN_IF_ERROR(ranks->InitNcclCollectives(device));
@@ -200,14 +166,7 @@ absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType 
   RETURN_IF_ERROR(CatchTorch("saving the policy", "use a smaller model", [&]() -> absl::Status {
     return policy.weights->Save(dir, ToScalarType(dtype));
   }));
-  for (const char* name : kTokenizerFiles) {
-    const std::string from = JoinPath(policy.folder, name);
-    const std::string to = JoinPath(dir, name);
-    if (!FileExists(from) || from == to) continue;
-    ASSIGN_OR_RETURN(const std::string contents, ReadFile(from));
-    RETURN_IF_ERROR(WriteFileAtomic(to, contents));
-  }
-  return absl::OkStatus();
+  return SaveTokenizerFiles(policy, dir);
 }
 
 }  // namespace tritonrl

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer.h"
 #include "model/weights/model_config.h"
@@ -28,11 +29,16 @@ struct Policy {
   std::shared_ptr<Weights> weights;  // shared with the optimizer and the generation engine
   std::shared_ptr<Transformer> transformer;
   std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat;  // PolicyConfig.chat
+  // All tokens that end a response: the end of the template's turns, eos_token_id of
+  // generation_config.json and of config.json.
+  std::vector<int32_t> stop_tokens;
   std::string folder;  // source folder; SavePolicy copies the tokenizer's files from it
 
   at::Device device() const { return weights->device(); }
-  // The token that ends a response: the first eos_token_id of config.json.
-  int32_t end_token() const { return static_cast<int32_t>(config.eos_token_ids.front()); }
+  // The token that ends a taught response: the end of the chat template's turns, else the first
+  // eos_token_id of config.json, else that of generation_config.json.
+  int32_t end_token() const;
 };
 
 struct LoadPolicyOptions {
@@ -48,13 +54,14 @@ struct LoadPolicyOptions {
   StartupTimer* startup_timer = nullptr;  // receives the phases of loading
 };
 
-// Loads config.json, tokenizer.json and the weights (or draws random ones) onto the device named in
-// `policy_config`. Errors name the file, tensor or field.
+// Loads config.json, tokenizer.json, the chat template and the weights (or draws random ones) onto
+// the device named in `policy_config`. Errors name the file, tensor or field.
 absl::StatusOr<Policy> LoadPolicy(const PolicyConfig& policy_config,
                                   const LoadPolicyOptions& loading);
 
-// Writes config.json, model.safetensors and the tokenizer's files in a form that LoadPolicy and
-// `transformers` load.
+// Writes config.json, model.safetensors and the files of the tokenizer and the chat template in a
+// form that LoadPolicy, `transformers` and vLLM load. generation_config.json names the policy's end
+// token, so that these stop there.
 absl::Status SavePolicy(const Policy& policy, const std::string& dir, FloatType dtype);
 
 // GPU options for training; the arguments are the fields of PolicyConfig.

@@ -10,12 +10,11 @@
 namespace tritonrl {
 namespace {
 
-absl::StatusOr<ChatMessage::Role> ReadRole(JsonFields* fields) {
+absl::StatusOr<std::string> ReadRole(JsonFields* fields) {
   std::string role;
   RETURN_IF_ERROR(fields->Read("role", &role));
-  if (role == "system" || role == "developer") return ChatMessage::Role::kSystem;
-  if (role == "user") return ChatMessage::Role::kUser;
-  if (role == "assistant") return ChatMessage::Role::kAssistant;
+  if (role == "developer") return "system";
+  if (role == "system" || role == "user" || role == "assistant") return role;
   if (role == "tool" || role == "function") {
     return FieldError(fields->Name("role"),
                       absl::StrCat("is \"", role, "\": this server has no tools"));
@@ -69,7 +68,7 @@ absl::StatusOr<ChatMessage> ReadMessage(const nlohmann::json& json, const std::s
     RETURN_IF_ERROR(
         fields.Refuse(tool, {nlohmann::json::array()}, "is not known: this server has text alone"));
   }
-  const bool optional = message.role == ChatMessage::Role::kAssistant;
+  const bool optional = message.role == "assistant";
   ASSIGN_OR_RETURN(message.content, ReadContent(&fields, optional));
   if (fields.Find("reasoning_content") != nullptr) {
     message.reasoning.emplace();
@@ -97,16 +96,19 @@ absl::Status ReadMessages(JsonFields* fields, std::vector<ChatMessage>* messages
   return absl::OkStatus();
 }
 
-absl::Status ReadTemplateArguments(JsonFields* fields, bool* enable_thinking) {
+absl::Status ReadTemplateArguments(JsonFields* fields, std::string* arguments) {
   const nlohmann::json* json = fields->Find("chat_template_kwargs");
   if (json == nullptr) return absl::OkStatus();
   if (!json->is_object()) {
     return FieldError("chat_template_kwargs",
                       absl::StrCat("must be an object, not ", JsonTypeName(*json)));
   }
-  JsonFields arguments(*json, "chat_template_kwargs.");
-  RETURN_IF_ERROR(arguments.Read("enable_thinking", enable_thinking));
-  return arguments.RefuseUnknown();
+  // The template's other variables are its own affair.
+  JsonFields known(*json, "chat_template_kwargs.");
+  bool enable_thinking = true;
+  RETURN_IF_ERROR(known.Read("enable_thinking", &enable_thinking));
+  *arguments = JsonText(*json);
+  return absl::OkStatus();
 }
 
 // Refuses fields that would change the prompt made from the messages.
@@ -229,7 +231,7 @@ absl::StatusOr<ChatRequest> ParseChatRequest(absl::string_view body) {
   }
   params.top_log_probs = static_cast<int32_t>(top.value_or(0));
   RETURN_IF_ERROR(CheckPromptFields(params));
-  RETURN_IF_ERROR(ReadTemplateArguments(&fields, &request.enable_thinking));
+  RETURN_IF_ERROR(ReadTemplateArguments(&fields, &request.template_arguments));
   RETURN_IF_ERROR(RefuseOtherTemplates(&fields));
   RETURN_IF_ERROR(RefuseTools(&fields));
   RETURN_IF_ERROR(fields.RefuseUnknown());

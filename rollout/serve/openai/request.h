@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "rollout/serve/openai/chat_template.h"
+#include "model/chat/chat_template.h"
 #include "rollout/serve/openai/generation_params.h"
 
 namespace tritonrl {
@@ -25,7 +25,7 @@ struct CompletionRequest {
 struct ChatRequest {
   GenerationParams params;
   std::vector<ChatMessage> messages;  // At least one.
-  bool enable_thinking = true;        // chat_template_kwargs.enable_thinking
+  std::string template_arguments;     // chat_template_kwargs as JSON; empty: none
 };
 
 // Parse a request's body. Every error is InvalidArgument and names the field: a wrong type, a value

@@ -21,7 +21,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "model/chat/testing/byte_tokenizer.h"
+#include "model/chat/chat_template.h"
+#include "model/chat/testing/chat_folder.h"
 #include "nlohmann/json.hpp"
 #include "rollout/serve/server.h"
 #include "rollout/serve/testing/scripted_engine.h"
@@ -136,11 +137,13 @@ class ServerTest : public testing::Test {
   void Start(const ServerOptions& options = {}) {
     const Tokenizer tokenizer =
         ByteTokenizer({"<|endoftext|>", "<|im_start|>", "<|im_end|>"}, {std::string(60000, '#')});
+    static const ChatTemplate chat =
+        ChatTemplate::Load(ChatFolder(kThinkingChatMl).dir(), {}, tokenizer).value();
     ServedModel model{"test",
                       tokenizer,
-                      ChatTemplate::FromJinja("<|im_start|> </think>", tokenizer).value(),
+                      chat,
                       {kEnd},
-                      std::nullopt,
+                      /*begin_tokens=*/{},
                       /*context=*/200,
                       /*vocab_size=*/300};
     auto server = Server::Start(options, std::move(model), &engine_);
