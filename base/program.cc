@@ -22,9 +22,11 @@ namespace tritonrl {
 
 namespace {
 
-// --help shows the flags of these files: the program's main file, the bench harness, and this file.
+// --help shows the flags of these files: the program's main file, the bench harness, this file, and
+// the flags that the data tools share.
 bool IsOwnFlagFile(absl::string_view file) {
-  return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "bench/harness/harness.cc") ||
+  return absl::EndsWith(file, "_main.cc") || absl::EndsWith(file, "endpoint_flags.cc") ||
+         absl::EndsWith(file, "bench/harness/harness.cc") ||
          absl::EndsWith(file, "base/program.cc");
 }
 
