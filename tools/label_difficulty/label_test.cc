@@ -1,0 +1,153 @@
+// The program label_difficulty against a mock endpoint.
+#include "tools/label_difficulty/label.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/endpoint/testing/mock_endpoint.h"
+#include "base/file.h"
+#include "base/run_command.h"
+#include "base/runfiles.h"
+#include "nlohmann/json.hpp"
+#include "tasks/loader.h"
+
+namespace tritonrl {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+MockReply Level(int level) {
+  return MockReply::Chat(absl::StrCat("Hm.\nReason: because\nLevel: ", level));
+}
+
+class LabelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = MakeTempDirectory("label_");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    dir_ = *folder;
+    out_ = dir_ + "/out";
+    tasks_ = dir_ + "/tasks";
+    const auto source = Runfile("tasks/mini/heldout/level1/07_var.py");
+    ASSERT_TRUE(source.ok()) << source.status();
+    source_ = *ReadFile(*source);
+    for (const char* name : {"level1/conv", "level1/fused", "net"}) Add(name);
+  }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+
+  void Add(const std::string& name) {
+    const std::string file = absl::StrCat(tasks_, "/", name, ".py");
+    ASSERT_TRUE(CreateDirectories(DirName(file)).ok());
+    ASSERT_TRUE(
+        WriteFileAtomic(file, absl::StrCat(source_, "\nNAME = \"", BaseName(name), "\"\n")).ok());
+  }
+
+  CommandResult Run(const std::vector<std::string>& flags) {
+    std::vector<std::string> argv = {*Runfile("tools/label_difficulty/label_difficulty"),
+                                     "--tasks=" + tasks_, "--out=" + out_, "--model=labeller"};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const auto result = RunCommand(argv, {.timeout = absl::Minutes(5)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(CommandResult());
+  }
+
+  std::map<std::string, json> Labels() {
+    std::map<std::string, json> labels;
+    const std::string text = ReadFile(out_ + "/labels.jsonl").value_or("");
+    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      const json label = json::parse(line);
+      labels[label["task"].get<std::string>()] = label;
+    }
+    return labels;
+  }
+
+  std::string dir_, out_, tasks_, source_;
+};
+
+TEST_F(LabelTest, WritesTheFoldersThatTheTrainerReads) {
+  // An answer in another form is asked for again.
+  MockEndpoint endpoint([](const MockRequest& request) {
+    if (absl::StrContains(request.prompt, "\"conv\"")) return Level(1);
+    if (absl::StrContains(request.prompt, "\"fused\"")) {
+      return request.number % 2 == 1 ? MockReply::Chat("level two, I think") : Level(2);
+    }
+    return Level(3);
+  });
+  const CommandResult result =
+      Run({"--endpoint=" + endpoint.url(), "--max_in_flight=1", "--max_attempts=5"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const MockRequest asked = endpoint.log()[0];
+  EXPECT_EQ(asked.body["temperature"], 0.7);
+  EXPECT_EQ(asked.body["top_p"], 0.8);
+  EXPECT_THAT(asked.prompt, HasSubstr("class Model"));
+  const auto set = LoadTasks(out_);
+  ASSERT_TRUE(set.ok()) << set.status();
+  std::map<std::string, int> levels;
+  for (const Task& task : set->tasks) levels[task.id] = task.level;
+  EXPECT_EQ(levels, (std::map<std::string, int>{
+                        {"level1/conv", 1}, {"level2/fused", 2}, {"level3/net", 3}}));
+  EXPECT_EQ(*ReadFile(out_ + "/level2/fused.py"), *ReadFile(tasks_ + "/level1/fused.py"));
+  EXPECT_EQ(Labels()["level1/fused"]["reasons"], json::array({"because"}));
+  EXPECT_THAT(result.out, HasSubstr("level 3"));
+}
+
+TEST_F(LabelTest, TheMajorityCountsAndMoreVotesMoveATask) {
+  MockEndpoint endpoint([](const MockRequest& request) {
+    // The first answers say 3, the later ones 1.
+    return Level(request.number <= 3 ? 3 : 1);
+  });
+  const std::string url = "--endpoint=" + endpoint.url();
+  ASSERT_EQ(Run({url, "--votes=1"}).exit_code, 0);
+  EXPECT_TRUE(FileExists(out_ + "/level3/net.py"));
+  ASSERT_EQ(Run({url, "--votes=3"}).exit_code, 0);
+  EXPECT_EQ(endpoint.requests(), 9);  // the first votes are not asked for again
+  EXPECT_FALSE(FileExists(out_ + "/level3/net.py"));
+  EXPECT_TRUE(FileExists(out_ + "/level1/net.py"));
+  EXPECT_EQ(Labels()["net"]["level"], 1);
+  const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
+  EXPECT_EQ(summary["level1"], 3);
+  EXPECT_EQ(summary["divided"], 3);
+}
+
+TEST_F(LabelTest, ATaskWithoutAnAnswerIsLeftOut) {
+  MockEndpoint endpoint([](const MockRequest& request) {
+    return absl::StrContains(request.prompt, "\"net\"") ? MockReply::Chat("no idea") : Level(1);
+  });
+  const CommandResult result = Run({"--endpoint=" + endpoint.url(), "--max_attempts=2"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("the answer has no line \"Level: N\""));
+  EXPECT_THAT(result.err, HasSubstr("1 request got no response"));
+  EXPECT_EQ(Labels().size(), 2);
+  EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["without_label"], 1);
+}
+
+TEST_F(LabelTest, MistakesAreOneSentence) {
+  const std::string url = "--endpoint=http://127.0.0.1:1/v1";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "--endpoint is missing"},
+      {{url, "--votes=0"}, "--votes must be 1 to 15"},
+      {{url, "--top_p=2"}, "--top_p must be above 0"},
+      {{url, "--prompt_file=/dev/null"}, "lacks {task}"},
+      {{url, "--out=" + tasks_}, "--out and --tasks are the same folder"},
+      {{url, "word"}, "'word' is no flag"},
+  };
+  for (const auto& [flags, part] : cases) {
+    const CommandResult result = Run(flags);
+    EXPECT_EQ(result.exit_code, 2) << part << result.err;
+    EXPECT_THAT(result.err, HasSubstr(part));
+  }
+  Add("level2/net");
+  const CommandResult same = Run({url});
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_THAT(same.err, HasSubstr("the tasks level2/net and net would get the same name"));
+}
+
+}  // namespace
+}  // namespace tritonrl
