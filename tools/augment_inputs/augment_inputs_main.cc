@@ -1,0 +1,123 @@
+// Makes variants of tasks with other input shapes by a model's answers. Examples:
+//   bazel run //tools:augment_inputs -- --tasks=data/kernelbook/tasks --out=data/kernelbook/ia
+//       --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
+//   bazel run //tools:augment_inputs -- --tasks=KernelBench/level1 --out=data/kernelbench_shapes
+//       --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "base/endpoint/client.h"
+#include "base/file.h"
+#include "base/program.h"
+#include "base/status.h"
+#include "tools/augment_inputs/augment.h"
+#include "tools/endpoint/data_tool.h"
+#include "tools/endpoint/endpoint_flags.h"
+
+ABSL_FLAG(std::string, tasks, "", "Folder of tasks in KernelBench form.");
+ABSL_FLAG(std::string, out, "",
+          "Folder for the variants TASK_v1.py, ...; the same command goes on in it.");
+ABSL_FLAG(std::string, prompt_file, "",
+          "Prompt with the placeholders {task} and {variants}; empty: "
+          "tools/augment_inputs/prompt.txt.");
+ABSL_FLAG(int, variants, 5, "Variants of each task, at most; 1 to 10.");
+ABSL_FLAG(bool, with_originals, false, "Also write the tasks themselves.");
+ABSL_FLAG(double, temperature, 1.0, "Sampling temperature.");
+ABSL_FLAG(double, top_p, 1.0, "Nucleus sampling.");
+ABSL_FLAG(int, max_tokens, 16384, "Limit of an answer.");
+ABSL_FLAG(uint64_t, seed, 0, "Of the answers' seeds.");
+ABSL_FLAG(int, workers, 0, "References that run at the same time; 0: one for each core.");
+ABSL_FLAG(double, time_limit, 30, "Seconds for one run of a reference.");
+ABSL_FLAG(double, memory_gb, 4, "Memory of one run of a reference, in GiB.");
+ABSL_FLAG(std::string, sandbox, "bubblewrap",
+          "bubblewrap, or none: run the tasks without confinement.");
+
+namespace tritonrl {
+namespace {
+
+constexpr char kUsage[] =
+    "Makes variants of tasks with other input shapes by a model's answers, and keeps those that "
+    "run.\n"
+    "Exit codes: 0 done, 1 failed, 2 bad flag or input, 75 stopped by a signal.";
+
+absl::Status SetChecks(AugmentOptions* options) {
+  const int workers = absl::GetFlag(FLAGS_workers);
+  if (workers < 0 || workers > 1024) {
+    return absl::InvalidArgumentError("--workers must be 0 to 1024");
+  }
+  options->check.workers =
+      workers > 0 ? workers : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options->check.sandbox = absl::GetFlag(FLAGS_sandbox);
+  options->check.wall_seconds = absl::GetFlag(FLAGS_time_limit);
+  if (!(options->check.wall_seconds > 0)) {
+    return absl::InvalidArgumentError("--time_limit must be above 0");
+  }
+  const double memory = absl::GetFlag(FLAGS_memory_gb);
+  if (!(memory > 0 && memory < 1e6)) {
+    return absl::InvalidArgumentError("--memory_gb must be above 0");
+  }
+  options->check.memory_bytes = static_cast<int64_t>(memory * (int64_t{1} << 30));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AugmentOptions> OptionsFromFlags() {
+  AugmentOptions options;
+  options.variants = absl::GetFlag(FLAGS_variants);
+  options.with_originals = absl::GetFlag(FLAGS_with_originals);
+  options.temperature = absl::GetFlag(FLAGS_temperature);
+  options.top_p = absl::GetFlag(FLAGS_top_p);
+  options.max_tokens = absl::GetFlag(FLAGS_max_tokens);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.extra = EndpointExtraFlag();
+  options.model = EndpointModelFlag();
+  if (options.variants < 1 || options.variants > 10) {
+    return absl::InvalidArgumentError("--variants must be 1 to 10");
+  }
+  if (!(options.temperature >= 0 && options.temperature <= 2)) {
+    return absl::InvalidArgumentError("--temperature must be 0 to 2");
+  }
+  if (!(options.top_p > 0 && options.top_p <= 1)) {
+    return absl::InvalidArgumentError("--top_p must be above 0, and at most 1");
+  }
+  if (options.max_tokens < 1) return absl::InvalidArgumentError("--max_tokens must be at least 1");
+  RETURN_IF_ERROR(SetChecks(&options));
+  ASSIGN_OR_RETURN(options.prompt, ReadTaskPrompt(absl::GetFlag(FLAGS_prompt_file),
+                                                  "tools/augment_inputs/prompt.txt"));
+  ASSIGN_OR_RETURN(options.tasks, LoadTasksFlag(absl::GetFlag(FLAGS_tasks)));
+  ASSIGN_OR_RETURN(options.out,
+                   OutFolderFlag(absl::GetFlag(FLAGS_out), absl::GetFlag(FLAGS_tasks)));
+  return options;
+}
+
+absl::StatusOr<bool> Run(const std::vector<char*>& rest) {
+  const SignalHandler stop;
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("'", rest[1], "' is no flag; see --help"));
+  }
+  ASSIGN_OR_RETURN(AugmentOptions options, OptionsFromFlags());
+  options.stop = [&stop] { return stop.requested(); };
+  ASSIGN_OR_RETURN(const EndpointOptions endpoint, EndpointOptionsFromFlags());
+  ASSIGN_OR_RETURN(const std::unique_ptr<EndpointClient> client, EndpointClient::Make(endpoint));
+  ASSIGN_OR_RETURN(const AugmentSummary summary, AugmentInputs(options, client.get()));
+  if (summary.interrupted) return false;
+  std::printf("%s", AugmentTable(summary).c_str());
+  std::printf("Written to %s: the tasks, variants.jsonl, left_out.jsonl, summary.json\n",
+              options.out.c_str());
+  RETURN_IF_ERROR(summary.ended);
+  RETURN_IF_ERROR(FailedRequestsError(summary.failed));
+  return true;
+}
+
+}  // namespace
+}  // namespace tritonrl
+
+int main(int argc, char** argv) {
+  const std::vector<char*> rest = tritonrl::StartProgram(tritonrl::kUsage, argc, argv);
+  return tritonrl::RunDataTool("augment_inputs", [&] { return tritonrl::Run(rest); });
+}

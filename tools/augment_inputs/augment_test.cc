@@ -1,0 +1,193 @@
+// The program augment_inputs against a mock endpoint; variants run in the sandbox.
+#include "tools/augment_inputs/augment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/endpoint/testing/mock_endpoint.h"
+#include "base/file.h"
+#include "base/run_command.h"
+#include "base/runfiles.h"
+#include "nlohmann/json.hpp"
+#include "tasks/loader.h"
+
+namespace tritonrl {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// A task in KernelBench form with a parameter that fixes a size.
+constexpr char kLinear[] = R"(import torch
+import torch.nn as nn
+
+batch = 4
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, 3)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def get_inputs():
+    return [torch.rand(batch, 8)]
+
+
+def get_init_inputs():
+    return [8]
+)";
+
+std::string Block(const std::string& value) {
+  return absl::StrCat("```python\ndef get_inputs():\n    return ", value, "\n```\n");
+}
+
+class AugmentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = MakeTempDirectory("augment_");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    dir_ = *folder;
+    out_ = dir_ + "/out";
+    tasks_ = dir_ + "/tasks";
+    Add("level1/linear", kLinear);
+  }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+
+  void Add(const std::string& name, const std::string& source) {
+    const std::string file = absl::StrCat(tasks_, "/", name, ".py");
+    ASSERT_TRUE(CreateDirectories(DirName(file)).ok());
+    ASSERT_TRUE(WriteFileAtomic(file, source).ok());
+  }
+
+  CommandResult Run(const std::vector<std::string>& flags) {
+    std::vector<std::string> argv = {*Runfile("tools/augment_inputs/augment_inputs"),
+                                     "--tasks=" + tasks_, "--out=" + out_, "--model=writer",
+                                     "--workers=1"};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    const auto result = RunCommand(argv, {.timeout = absl::Minutes(10)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(CommandResult());
+  }
+
+  std::vector<json> Lines(const std::string& file) {
+    std::vector<json> lines;
+    const std::string text = ReadFile(out_ + "/" + file).value_or("");
+    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      lines.push_back(json::parse(line));
+    }
+    return lines;
+  }
+
+  std::string dir_, out_, tasks_;
+};
+
+TEST_F(AugmentTest, KeepsVariantsThatRunAndDiffer) {
+  Add("broken", absl::StrCat(kLinear, "\nraise RuntimeError('no')\n"));
+  MockEndpoint endpoint([](const MockRequest&) {
+    return MockReply::Chat(absl::StrCat(
+        Block("[torch.rand(batch + 3, 8)]"), Block("[torch.rand(2, 9)]"),  // 9 features: fails
+        Block("[torch.rand(4, 8)]"),                                       // the original's shape
+        Block("[torch.rand(7, 8) + 1]"),                                   // the first one's shape
+        Block("[torch.rand(64, 8)]"), Block("[torch.rand(3, 5, 8)]"),      // other dimensions
+        Block("[torch.rand(4, 8), 1]"),  // one input too many: fails
+        Block("[torch.rand(1, 8)]")));
+  });
+  const std::vector<std::string> flags = {"--endpoint=" + endpoint.url(), "--variants=10"};
+  const CommandResult result = Run(flags);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(endpoint.log()[0].prompt, HasSubstr("Write 10 other versions"));
+  const auto set = LoadTasks(out_);
+  ASSERT_TRUE(set.ok()) << set.status();
+  std::set<std::string> ids;
+  for (const Task& task : set->tasks) {
+    ids.insert(task.id);
+    EXPECT_EQ(task.level, 1);
+  }
+  EXPECT_EQ(ids,
+            (std::set<std::string>{"level1/linear_v1", "level1/linear_v2", "level1/linear_v3"}));
+  EXPECT_THAT(*ReadFile(out_ + "/level1/linear_v1.py"), HasSubstr("torch.rand(batch + 3, 8)"));
+  const std::vector<json> variants = Lines("variants.jsonl");
+  ASSERT_EQ(variants.size(), 3);
+  EXPECT_EQ(variants[0]["inputs"], json::array({"float32[7, 8]"}));
+  EXPECT_EQ(variants[1]["inputs"], json::array({"float32[64, 8]"}));
+  const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
+  EXPECT_EQ(summary["broken"], 1);
+  EXPECT_EQ(summary["proposed"], 16);
+  EXPECT_EQ(summary["kept"], 3);
+  EXPECT_EQ(summary["left_out"]["same shapes"], 2);
+  EXPECT_EQ(summary["left_out"]["other inputs"], 1);
+  EXPECT_EQ(summary["left_out"]["reference_failed"], 2);
+
+  // The same command asks and runs nothing again; fewer variants remove what is too much.
+  const std::string checks = *ReadFile(out_ + "/checks.jsonl");
+  ASSERT_EQ(Run(flags).exit_code, 0);
+  EXPECT_EQ(endpoint.requests(), 2);
+  EXPECT_EQ(*ReadFile(out_ + "/checks.jsonl"), checks);
+}
+
+TEST_F(AugmentTest, LimitsOfTheRunHold) {
+  MockEndpoint endpoint([](const MockRequest&) {
+    return MockReply::Chat(absl::StrCat(Block("[torch.rand(1 << 27, 8)]"),
+                                        "```python\ndef get_inputs():\n    while True:\n"
+                                        "        pass\n```\n",
+                                        Block("[torch.rand(5, 8)]")));
+  });
+  const CommandResult result =
+      Run({"--endpoint=" + endpoint.url(), "--time_limit=20", "--memory_gb=1", "--with_originals"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
+  EXPECT_EQ(summary["kept"], 1);
+  EXPECT_TRUE(FileExists(out_ + "/level1/linear.py"));
+  EXPECT_THAT(*ReadFile(out_ + "/level1/linear_v1.py"), HasSubstr("torch.rand(5, 8)"));
+}
+
+TEST_F(AugmentTest, AnAnswerInAnotherFormIsAskedForAgainAndThenSaid) {
+  MockEndpoint endpoint([](const MockRequest&) { return MockReply::Chat("Vary the batch."); });
+  const CommandResult result = Run({"--endpoint=" + endpoint.url(), "--max_attempts=2"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(endpoint.requests(), 2);
+  EXPECT_THAT(result.err, HasSubstr("the answer has no code block"));
+}
+
+TEST_F(AugmentTest, MistakesAreOneSentence) {
+  const std::string url = "--endpoint=http://127.0.0.1:1/v1";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "--endpoint is missing"},
+      {{url, "--variants=11"}, "--variants must be 1 to 10"},
+      {{url, "--time_limit=0"}, "--time_limit must be above 0"},
+      {{url, "--memory_gb=0"}, "--memory_gb must be above 0"},
+      {{url, "--out=" + tasks_ + "/"}, "--out and --tasks are the same folder"},
+      {{url, "--prompt_file=/no/such/file"}, "/no/such/file"},
+  };
+  for (const auto& [flags, part] : cases) {
+    const CommandResult result = Run(flags);
+    EXPECT_NE(result.exit_code, 0) << part;
+    EXPECT_THAT(result.err, HasSubstr(part));
+  }
+}
+
+TEST(CompareInputsTest, SaysWhatDiffers) {
+  const std::vector<std::string> original = {"float32[4, 8]", "number"};
+  EXPECT_EQ(CompareInputs(original, {"float32[4, 9]", "number"}), "");
+  EXPECT_EQ(CompareInputs(original, original), "same shapes");
+  EXPECT_EQ(CompareInputs(original, {"float32[4, 9]"}), "other inputs: 1 instead of 2");
+  EXPECT_EQ(CompareInputs(original, {"float32[4]", "number"}),
+            "other inputs: input 0 is float32 of 1 dimensions instead of float32 of 2 dimensions");
+  EXPECT_EQ(CompareInputs({"float32[]"}, {"float32[3]"}),
+            "other inputs: input 0 is float32 of 1 dimensions instead of float32 of 0 dimensions");
+  EXPECT_EQ(CompareInputs(original, {"int64[4, 9]", "number"}),
+            "other inputs: input 0 is int64 of 2 dimensions instead of float32 of 2 dimensions");
+}
+
+}  // namespace
+}  // namespace tritonrl
