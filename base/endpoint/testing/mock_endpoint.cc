@@ -10,12 +10,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/thread_pool.h"
 
 namespace tritonrl {
 
 namespace {
 
 using nlohmann::json;
+
+// Not httplib::ThreadPool: LibTorch has its own version of that class, with another layout, and its
+// functions may be the ones that the linker takes.
+class MockThreads : public httplib::TaskQueue {
+ public:
+  explicit MockThreads(int threads) : pool_(std::make_unique<ThreadPool>(threads)) {}
+  void enqueue(std::function<void()> work) override { pool_->Schedule(std::move(work)); }
+  void shutdown() override { pool_.reset(); }
+
+ private:
+  std::unique_ptr<ThreadPool> pool_;
+};
 
 std::string PromptOf(const json& body) {
   if (body.contains("messages") && !body["messages"].empty()) {
@@ -49,7 +62,7 @@ class MockEndpoint::Impl {
  public:
   Impl(Script script, std::string key, int threads)
       : script_(std::move(script)), key_(std::move(key)) {
-    server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+    server_.new_task_queue = [threads] { return new MockThreads(threads); };
     server_.set_keep_alive_max_count(1000000);
     server_.set_keep_alive_timeout(1);  // seconds; bounds the time of the destructor
     const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
