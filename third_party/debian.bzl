@@ -129,6 +129,7 @@ def _debian_packages_impl(ctx):
     build += _library("curl", ["-lcurl"])
     build += _library("crypto", ["-lcrypto"])
     build += _library("seccomp", ["-lseccomp"])
+    build += _library("zlib", ["-lz"])
     build += _library(
         "spdlog",
         ["-lspdlog", "-lfmt"],

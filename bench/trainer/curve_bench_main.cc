@@ -30,8 +30,10 @@
 #include "trainer/learner/policy.h"
 #include "trainer/optimizer/adamw.h"
 #include "trainer/program/training_program.h"
+#include "trainer/sft/example_encoder.h"
 #include "trainer/sft/sft_data.h"
 #include "trainer/sft/sft_learner.h"
+#include "trainer/sft/tokenise.h"
 
 ABSL_FLAG(std::string, shape, "qwen3_0p6b", "One of model/configs, or a config.json.");
 ABSL_FLAG(std::string, out, "", "Folder for inputs and curves; made.");
@@ -90,15 +92,16 @@ absl::StatusOr<std::vector<SftBatch>> MakeCurveBatches(const std::string& folder
   corpus_settings.seed = 0;
   RETURN_IF_ERROR(WriteCorpus(corpus_settings, 0, steps * sequences,
                               /*with_references=*/false, corpus));
-  ASSIGN_OR_RETURN(const auto data, JsonlData::Open({corpus}));
+  const PlainEncoder encoder(&tokenizer, mini, mini_config.eos_token_ids.front(), SftConfig::LAST);
+  const TokeniseOptions options = {.paths = {corpus}, .cache = JoinPath(folder, "corpus.tokens")};
+  ASSIGN_OR_RETURN(const std::string key, TokenCacheKey(options, encoder));
+  ASSIGN_OR_RETURN(const auto data, TokeniseOnce(options, key, encoder));
   std::vector<SftBatch> batches;
   for (int64_t step = 0; step < steps; ++step) {
     std::vector<int64_t> examples(sequences);
     std::iota(examples.begin(), examples.end(), step * sequences);
-    ASSIGN_OR_RETURN(batches.emplace_back(),
-                     MakeSftBatch(*data, examples, tokenizer,
-                                  static_cast<int32_t>(mini_config.eos_token_ids.front()),
-                                  absl::GetFlag(FLAGS_max_tokens), kMicroBatchTokens));
+    batches.push_back(
+        MakeSftBatch(*data, examples, absl::GetFlag(FLAGS_max_tokens), kMicroBatchTokens));
   }
   return batches;
 }

@@ -13,6 +13,7 @@
 #include <seccomp.h>
 #include <tree_sitter/api.h>
 #include <unicode/normalizer2.h>
+#include <zlib.h>
 
 #include <nlohmann/json.hpp>
 
@@ -84,6 +85,10 @@ TEST(LinkTest, TextLibraries) {
   char version[64];
   EXPECT_GT(pcre2_config(PCRE2_CONFIG_VERSION, version), 0);
   EXPECT_NE(curl_version_info(CURLVERSION_NOW), nullptr);
+}
+
+TEST(LinkTest, ZlibComputesAChecksum) {
+  EXPECT_EQ(crc32(0, reinterpret_cast<const Bytef*>("123456789"), 9), 0xCBF43926u);
 }
 
 TEST(LinkTest, TreeSitterParsesPython) {

@@ -197,7 +197,7 @@ absl::Status ValidateSftConfig(const SftConfig& c) {
   CheckOptimizer(c.optimizer(), &checks);
   CheckCheckpoint(c.checkpoint(), &checks);
   checks.That(c.train_data_size() > 0 || c.generated().samples() > 0,
-              "train_data is empty and generated.samples is 0; name a JSON Lines file or let the "
+              "train_data is empty and generated.samples is 0; name a data file or let the "
               "generator make the data");
   const auto& g = c.generated();
   checks.Range("generated.samples", static_cast<double>(g.samples()), 0, kInfinity);

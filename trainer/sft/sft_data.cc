@@ -1,101 +1,17 @@
 #include "trainer/sft/sft_data.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <limits>
 #include <numeric>
-#include <optional>
+#include <span>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/file.h"
-#include "base/jsonl.h"
+#include "absl/types/span.h"
 #include "base/random.h"
-#include "base/status.h"
 #include "model/torch_runtime.h"
-#include "nlohmann/json.hpp"
 
 namespace tritonrl {
-
-namespace {
-
-// Copies the string field `name` of `json` into `value`.
-absl::Status TakeString(const nlohmann::json& json, const char* name, std::string* value) {
-  const auto it = json.find(name);
-  if (it == json.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("the field \"", name, "\" is missing"));
-  }
-  if (!it->is_string()) {
-    return absl::InvalidArgumentError(absl::StrCat("the field \"", name, "\" is no string"));
-  }
-  *value = it->get<std::string>();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<SftExample> ParseExample(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return absl::InvalidArgumentError("this line is no JSON");
-  if (!json.is_object()) return absl::InvalidArgumentError("this line is no JSON object");
-  SftExample example;
-  RETURN_IF_ERROR(TakeString(json, "prompt", &example.prompt));
-  RETURN_IF_ERROR(TakeString(json, "response", &example.response));
-  if (example.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
-  return example;
-}
-
-}  // namespace
-
-JsonlData::~JsonlData() {
-  for (const int fd : descriptors_) close(fd);
-}
-
-absl::StatusOr<std::unique_ptr<JsonlData>> JsonlData::Open(const std::vector<std::string>& paths) {
-  std::unique_ptr<JsonlData> data(new JsonlData());
-  data->paths_ = paths;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const int fd = open(paths[i].c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, "open", paths[i]);
-    data->descriptors_.push_back(fd);
-    RETURN_IF_ERROR(data->Scan(static_cast<int>(i)));
-  }
-  if (data->lines_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no example in ", absl::StrJoin(paths, ", ")));
-  }
-  return data;
-}
-
-absl::Status JsonlData::Scan(int file) {
-  constexpr int64_t kMaxBytes = std::numeric_limits<int32_t>::max();
-  ASSIGN_OR_RETURN(const auto reader, LineReader::Open(paths_[file], kMaxBytes));
-  while (true) {
-    ASSIGN_OR_RETURN(const std::optional<tritonrl::Line> line, reader->Next());
-    if (!line.has_value()) return absl::OkStatus();
-    if (line->too_long) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths_[file], ":", line->number, ": the line is longer than 2 GiB"));
-    }
-    if (absl::StripAsciiWhitespace(line->text).empty()) continue;
-    lines_.push_back({line->offset, static_cast<int32_t>(line->text.size()), file, line->number});
-  }
-}
-
-absl::StatusOr<SftExample> JsonlData::Read(int64_t i) const {
-  const Line& line = lines_[i];
-  std::string text(line.bytes, '\0');
-  RETURN_IF_ERROR(ReadAt(descriptors_[line.file], line.offset, line.bytes, text.data(),
-                         absl::StrCat(paths_[line.file], ":", line.number)));
-  absl::StatusOr<SftExample> example = ParseExample(text);
-  if (!example.ok()) {
-    return AddContext(example.status(), absl::StrCat(paths_[line.file], ":", line.number));
-  }
-  return example;
-}
 
 namespace {
 
@@ -103,39 +19,37 @@ namespace {
 constexpr uint64_t kPermutationStream = 0x7065726dULL;
 constexpr uint64_t kWindowStream = 0x77696e64ULL;
 
-struct Sequence {
-  std::vector<int32_t> tokens;  // prompt, response, end token
-  int64_t prompt_length = 0;
-
-  int64_t length() const { return static_cast<int64_t>(tokens.size()); }
-};
-
-Sequence Tokenise(const SftExample& example, const Tokenizer& tokenizer, int32_t end_token) {
-  Sequence sequence = {.tokens = tokenizer.Encode(example.prompt)};
-  sequence.prompt_length = sequence.length();
-  const std::vector<int32_t> response = tokenizer.Encode(example.response);
-  sequence.tokens.insert(sequence.tokens.end(), response.begin(), response.end());
-  if (response.empty() || response.back() != end_token) sequence.tokens.push_back(end_token);
-  return sequence;
+// Returns the next token where it is taught, else -1, for the packed examples `chosen`.
+at::Tensor TaughtTargets(const TokenCache& data, absl::Span<const int64_t> chosen,
+                         const PackedBatch& batch) {
+  at::Tensor targets = at::full({batch.num_tokens()}, -1, at::kLong);
+  int64_t* const target = targets.data_ptr<int64_t>();
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const std::span<const int32_t> tokens = data.tokens(chosen[i]);
+    for (const TokenSpan& span : data.taught(chosen[i])) {
+      for (int32_t t = std::max(span.begin, 1); t < span.end; ++t) {
+        target[batch.offsets[i] + t - 1] = tokens[t];
+      }
+    }
+  }
+  return targets;
 }
 
-// Packs the sequences of one micro-batch, whose tokens it moves out of `sequences`.
-SftMicroBatch Pack(const std::vector<int>& pack, std::vector<Sequence>* sequences) {
-  std::vector<std::vector<int32_t>> chosen;
-  std::vector<int64_t> first_target;
-  for (const int i : pack) {
-    chosen.push_back(std::move((*sequences)[i].tokens));
-    first_target.push_back((*sequences)[i].prompt_length);
+// Packs the examples of one micro-batch.
+SftMicroBatch Pack(const TokenCache& data, absl::Span<const int64_t> chosen) {
+  std::vector<std::vector<int32_t>> sequences;
+  for (const int64_t i : chosen) {
+    sequences.emplace_back(data.tokens(i).begin(), data.tokens(i).end());
   }
   SftMicroBatch micro;
-  micro.batch = PackSequences(chosen, at::kCPU);
-  micro.targets = NextTokenTargets(micro.batch, first_target);
+  micro.batch = PackSequences(sequences, at::kCPU);
+  micro.targets = TaughtTargets(data, chosen, micro.batch);
   return micro;
 }
 
 }  // namespace
 
-SftOrder::SftOrder(const JsonlData* data, const SftConfig& config)
+SftOrder::SftOrder(const TokenCache* data, const SftConfig& config)
     : data_(data),
       batch_size_(config.batch_size()),
       window_(config.batching() == LENGTH_BUCKETED
@@ -185,47 +99,44 @@ std::vector<int64_t> SftOrder::Batch(int64_t step) {
   return std::vector<int64_t>(begin, begin + batch_size_);
 }
 
-absl::StatusOr<SftBatch> MakeSftBatch(const JsonlData& data, const std::vector<int64_t>& indices,
-                                      const Tokenizer& tokenizer, int32_t end_token,
-                                      int64_t max_sequence_tokens, int64_t micro_batch_tokens,
-                                      const SftShare& share) {
+bool IsLeftOut(const TokenCache& data, int64_t i, int64_t max_sequence_tokens) {
+  return data.length(i) > max_sequence_tokens || data.taught_tokens(i) == 0;
+}
+
+SftBatch MakeSftBatch(const TokenCache& data, const std::vector<int64_t>& indices,
+                      int64_t max_sequence_tokens, int64_t micro_batch_tokens,
+                      const SftShare& share) {
   SftBatch batch;
-  std::vector<Sequence> sequences;
-  std::vector<int64_t> lengths;
+  std::vector<int64_t> examples, lengths;
   for (const int64_t index : indices) {
-    ASSIGN_OR_RETURN(const SftExample example, data.Read(index));
-    Sequence sequence = Tokenise(example, tokenizer, end_token);
-    if (sequence.length() > max_sequence_tokens || sequence.prompt_length == 0) {
+    if (IsLeftOut(data, index, max_sequence_tokens)) {
       batch.dropped += share.rank == 0 ? 1 : 0;
       continue;
     }
-    lengths.push_back(sequence.length());
-    sequences.push_back(std::move(sequence));
+    examples.push_back(index);
+    lengths.push_back(data.length(index));
   }
   const std::vector<int> owners = BalanceOverRanks(lengths, share.size, share.cost);
-  size_t kept = 0;
-  for (size_t i = 0; i < sequences.size(); ++i) {
+  std::vector<int64_t> mine, my_lengths;
+  for (size_t i = 0; i < examples.size(); ++i) {
     if (owners[i] != share.rank) continue;
     batch.tokens += lengths[i];
-    batch.response_tokens += lengths[i] - sequences[i].prompt_length;
-    lengths[kept] = lengths[i];
-    if (kept != i) sequences[kept] = std::move(sequences[i]);
-    ++kept;
+    batch.response_tokens += data.taught_tokens(examples[i]);
+    mine.push_back(examples[i]);
+    my_lengths.push_back(lengths[i]);
   }
-  sequences.resize(kept);
-  lengths.resize(kept);
-  for (const std::vector<int>& pack : PackByTokens(lengths, micro_batch_tokens)) {
-    batch.micro_batches.push_back(Pack(pack, &sequences));
+  for (const std::vector<int>& pack : PackByTokens(my_lengths, micro_batch_tokens)) {
+    std::vector<int64_t> chosen;
+    for (const int i : pack) chosen.push_back(mine[i]);
+    batch.micro_batches.push_back(Pack(data, chosen));
   }
   return batch;
 }
 
-SftLoader::SftLoader(SftLoaderOptions options, const JsonlData* data, SftOrder* order,
-                     const Tokenizer* tokenizer)
+SftLoader::SftLoader(SftLoaderOptions options, const TokenCache* data, SftOrder* order)
     : options_(options),
       data_(data),
       order_(order),
-      tokenizer_(tokenizer),
       next_scheduled_(options.first_step),
       pool_(options.threads) {
   for (int i = 0; i < 2 * options_.threads + 1; ++i) ScheduleOne();
@@ -242,9 +153,9 @@ void SftLoader::ScheduleOne() {
     absl::StatusOr<SftBatch> batch = absl::InternalError("not made");
     const absl::Status status =
         CatchTorch("preparing a batch", "set batch_size lower", [&]() -> absl::Status {
-          batch = MakeSftBatch(*data_, indices, *tokenizer_, options_.end_token,
-                               options_.max_sequence_tokens, options_.micro_batch_tokens, share);
-          return batch.status();
+          batch = MakeSftBatch(*data_, indices, options_.max_sequence_tokens,
+                               options_.micro_batch_tokens, share);
+          return absl::OkStatus();
         });
     if (!status.ok()) batch = status;
     promise->set_value(std::move(batch));

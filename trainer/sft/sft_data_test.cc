@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "gtest/gtest.h"
+#include "trainer/sft/test_tokens.h"
 #include "trainer/testing/test_model.h"
 
 namespace tritonrl {
@@ -24,54 +25,25 @@ class SftDataTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomic(dir_ + "/" + name, text).ok());
     return dir_ + "/" + name;
   }
+  std::unique_ptr<TokenCache> Tokens(const std::string& text) {
+    if (policy_.tokenizer == nullptr) policy_ = LoadTinyPolicy(dir_ + "/model");
+    auto tokens = TokensOf(policy_, {Write("data.jsonl", text)}, dir_ + "/data.tokens");
+    EXPECT_TRUE(tokens.ok()) << tokens.status();
+    return *std::move(tokens);
+  }
   // n examples; example i has the prompt "p<i>" and a response of i % 7 + 1 letters.
-  std::unique_ptr<JsonlData> Numbered(int n) {
+  std::unique_ptr<TokenCache> Numbered(int n) {
     std::string text;
     for (int i = 0; i < n; ++i) {
       text += absl::StrCat("{\"prompt\": \"p", i, "\", \"response\": \"",
                            std::string(i % 7 + 1, 'x'), "\"}\n");
     }
-    auto data = JsonlData::Open({Write("numbered.jsonl", text)});
-    EXPECT_TRUE(data.ok()) << data.status();
-    return *std::move(data);
+    return Tokens(text);
   }
 
+  Policy policy_;
   std::string dir_;
 };
-
-TEST_F(SftDataTest, ReadsSeveralFilesAndSkipsBlankLines) {
-  const std::string a = Write("a.jsonl",
-                              "{\"prompt\":\"1\",\"response\":\"x\\ny\"}\n\n  \n"
-                              "{\"prompt\":\"2\",\"response\":\"\"}");
-  const std::string b = Write("b.jsonl", "{\"response\":\"z\",\"prompt\":\"3\",\"level\":1}\n");
-  const auto data = JsonlData::Open({a, b});
-  ASSERT_TRUE(data.ok()) << data.status();
-  ASSERT_EQ((*data)->size(), 3);
-  EXPECT_EQ((*data)->Read(0)->response, "x\ny");
-  EXPECT_EQ((*data)->Read(1)->prompt, "2");
-  EXPECT_EQ((*data)->Read(2)->response, "z");
-}
-
-TEST_F(SftDataTest, NamesFileLineAndField) {
-  const std::string path =
-      Write("bad.jsonl",
-            "{\"prompt\":\"1\",\"response\":\"x\"}\n\nnonsense\n{\"prompt\":\"1\"}\n"
-            "{\"prompt\":1,\"response\":\"x\"}\n[1]\n");
-  const auto data = JsonlData::Open({path});
-  ASSERT_TRUE(data.ok());
-  const auto message = [&](int i) { return std::string((*data)->Read(i).status().message()); };
-  EXPECT_EQ(message(1), path + ":3: this line is no JSON");
-  EXPECT_EQ(message(2), path + ":4: the field \"response\" is missing");
-  EXPECT_EQ(message(3), path + ":5: the field \"prompt\" is no string");
-  EXPECT_EQ(message(4), path + ":6: this line is no JSON object");
-}
-
-TEST_F(SftDataTest, AnEmptySetOrAMissingFileIsAnError) {
-  const std::string empty = Write("empty.jsonl", "\n\n");
-  EXPECT_NE(JsonlData::Open({empty}).status().message().find(empty), absl::string_view::npos);
-  EXPECT_NE(JsonlData::Open({dir_ + "/no"}).status().message().find("/no"),
-            absl::string_view::npos);
-}
 
 TEST_F(SftDataTest, EveryEpochHoldsEveryExampleOnce) {
   const auto data = Numbered(30);
@@ -122,21 +94,16 @@ TEST_F(SftDataTest, BucketsHoldSimilarLengths) {
 }
 
 TEST_F(SftDataTest, LossFallsOnResponseAndEndTokenOnly) {
-  const Policy policy = LoadTinyPolicy(dir_ + "/model");
-  const auto data =
-      JsonlData::Open({Write("d.jsonl",
-                             "{\"prompt\":\"ab\",\"response\":\"<think>c</think>\"}\n"
-                             "{\"prompt\":\"a\",\"response\":\"b<|endoftext|>\"}\n"
-                             "{\"prompt\":\"too long for the limit\",\"response\":\"b\"}\n")});
-  ASSERT_TRUE(data.ok());
-  const auto batch =
-      MakeSftBatch(**data, {0, 1, 2}, *policy.tokenizer, policy.end_token(), 10, 100);
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->dropped, 1);
-  EXPECT_EQ(batch->tokens, 6 + 3);
-  EXPECT_EQ(batch->response_tokens, 4 + 2);
-  ASSERT_EQ(batch->micro_batches.size(), 1);
-  const SftMicroBatch& micro = batch->micro_batches[0];
+  const auto data = Tokens(
+      "{\"prompt\":\"ab\",\"response\":\"<think>c</think>\"}\n"
+      "{\"prompt\":\"a\",\"response\":\"b<|endoftext|>\"}\n"
+      "{\"prompt\":\"too long for the limit\",\"response\":\"b\"}\n");
+  const SftBatch batch = MakeSftBatch(*data, {0, 1, 2}, 10, 100);
+  EXPECT_EQ(batch.dropped, 1);
+  EXPECT_EQ(batch.tokens, 6 + 3);
+  EXPECT_EQ(batch.response_tokens, 4 + 2);
+  ASSERT_EQ(batch.micro_batches.size(), 1);
+  const SftMicroBatch& micro = batch.micro_batches[0];
   std::vector<int64_t> tokens, targets;
   for (int t = 0; t < 9; ++t) {
     tokens.push_back(micro.batch.tokens[t].item<int64_t>());
@@ -147,8 +114,30 @@ TEST_F(SftDataTest, LossFallsOnResponseAndEndTokenOnly) {
   EXPECT_EQ(targets, (std::vector<int64_t>{'b', 258, -1, -1, 256, 'c', 257, 258, -1}));
 }
 
+TEST_F(SftDataTest, LossFallsOnEveryTaughtTurn) {
+  policy_ = LoadTinyPolicy(dir_ + "/model");
+  const std::string path =
+      Write("turns.jsonl",
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\","
+            "\"content\":\"b\"},"
+            "{\"role\":\"user\",\"content\":\"c\"},{\"role\":\"assistant\",\"content\":\"d\"}]}\n");
+  const auto targets = [&](SftConfig::Teach teach) {
+    const auto data = TokensOf(policy_, {path}, dir_ + "/turns.tokens", teach);
+    EXPECT_TRUE(data.ok()) << data.status();
+    const SftBatch batch = MakeSftBatch(**data, {0}, 10, 100);
+    EXPECT_EQ(batch.tokens, 6);
+    EXPECT_EQ(batch.response_tokens, teach == SftConfig::ALL ? 4 : 2);
+    std::vector<int64_t> targets;
+    for (int t = 0; t < 6; ++t) {
+      targets.push_back(batch.micro_batches[0].targets[t].item<int64_t>());
+    }
+    return targets;
+  };
+  EXPECT_EQ(targets(SftConfig::LAST), (std::vector<int64_t>{-1, -1, -1, 'd', 258, -1}));
+  EXPECT_EQ(targets(SftConfig::ALL), (std::vector<int64_t>{'b', 258, -1, 'd', 258, -1}));
+}
+
 TEST_F(SftDataTest, RanksDealABatchOutByCost) {
-  const Policy policy = LoadTinyPolicy(dir_ + "/model");
   // Every second example is long, so that round-robin assignment would give all long examples to
   // one of two ranks; the longest examples are dropped.
   std::string text;
@@ -159,8 +148,7 @@ TEST_F(SftDataTest, RanksDealABatchOutByCost) {
                          std::string(letters, 'x'), "\"}\n");
     indices.push_back(i);
   }
-  const auto data = JsonlData::Open({Write("long.jsonl", text)});
-  ASSERT_TRUE(data.ok());
+  const auto data = Tokens(text);
   SftShare share;
   share.cost.quadratic = 0.01;
   for (const int size : {1, 2, 3, 5}) {
@@ -170,12 +158,10 @@ TEST_F(SftDataTest, RanksDealABatchOutByCost) {
     double longest = 0;
     int64_t dropped = 0, tokens = 0;
     for (share.rank = 0; share.rank < size; ++share.rank) {
-      const auto batch =
-          MakeSftBatch(**data, indices, *policy.tokenizer, policy.end_token(), 500, 1000, share);
-      ASSERT_TRUE(batch.ok()) << batch.status();
-      dropped += batch->dropped;
-      tokens += batch->tokens;
-      for (const SftMicroBatch& micro : batch->micro_batches) {
+      const SftBatch batch = MakeSftBatch(*data, indices, 500, 1000, share);
+      dropped += batch.dropped;
+      tokens += batch.tokens;
+      for (const SftMicroBatch& micro : batch.micro_batches) {
         EXPECT_LE(micro.batch.num_tokens(), 1000);
         const at::Tensor ids = micro.batch.tokens.to(at::kInt).contiguous();
         for (int64_t s = 0; s < micro.batch.num_sequences(); ++s) {
@@ -200,27 +186,24 @@ TEST_F(SftDataTest, RanksDealABatchOutByCost) {
 }
 
 TEST_F(SftDataTest, LoaderGivesStepsInOrderAndRanksShareABatch) {
-  const Policy policy = LoadTinyPolicy(dir_ + "/model");
   const auto data = Numbered(40);
   SftConfig config;
   config.set_batch_size(6);
   SftOrder order(data.get(), config);
   SftLoaderOptions options;
-  options.end_token = policy.end_token();
   options.threads = 3;
   options.first_step = 2;
   options.end_step = 12;
-  SftLoader whole(options, data.get(), &order, policy.tokenizer.get());
+  SftLoader whole(options, data.get(), &order);
   options.size = 2;
-  SftLoader even(options, data.get(), &order, policy.tokenizer.get());
+  SftLoader even(options, data.get(), &order);
   options.rank = 1;
-  SftLoader odd(options, data.get(), &order, policy.tokenizer.get());
+  SftLoader odd(options, data.get(), &order);
   for (int step = 2; step < 12; ++step) {
     const auto batch = whole.Next(), a = even.Next(), b = odd.Next();
     ASSERT_TRUE(batch.ok() && a.ok() && b.ok());
-    const auto direct =
-        MakeSftBatch(*data, order.Batch(step), *policy.tokenizer, policy.end_token(), 1024, 4096);
-    EXPECT_TRUE(batch->micro_batches[0].batch.tokens.equal(direct->micro_batches[0].batch.tokens));
+    const SftBatch direct = MakeSftBatch(*data, order.Batch(step), 1024, 4096);
+    EXPECT_TRUE(batch->micro_batches[0].batch.tokens.equal(direct.micro_batches[0].batch.tokens));
     EXPECT_EQ(a->tokens + b->tokens, batch->tokens);
     EXPECT_EQ(a->response_tokens + b->response_tokens, batch->response_tokens);
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "gtest/gtest.h"
+#include "trainer/sft/test_tokens.h"
 #include "trainer/testing/tiny_policy_fixture.h"
 
 namespace tritonrl {
@@ -27,18 +28,15 @@ class SftLearnerTest : public TinyPolicyFixture {
                            std::string(3 + i * i % 29, static_cast<char>('a' + i)), "\"}\n");
     }
     ASSERT_TRUE(WriteFileAtomic(dir_ + "/data.jsonl", text).ok());
-    auto data = JsonlData::Open({dir_ + "/data.jsonl"});
-    ASSERT_TRUE(data.ok());
+    auto data = TokensOf(policy_, {dir_ + "/data.jsonl"}, dir_ + "/data.tokens");
+    ASSERT_TRUE(data.ok()) << data.status();
     data_ = *std::move(data);
   }
 
   SftBatch Batch(int64_t micro_batch_tokens, int examples = 12) const {
     std::vector<int64_t> indices(examples);
     std::iota(indices.begin(), indices.end(), 0);
-    const auto batch = MakeSftBatch(*data_, indices, *policy_.tokenizer, policy_.end_token(), 1024,
-                                    micro_batch_tokens);
-    EXPECT_TRUE(batch.ok()) << batch.status();
-    return *batch;
+    return MakeSftBatch(*data_, indices, 1024, micro_batch_tokens);
   }
 
   SftStepStats Step(const SftBatch& batch, SftLearner* learner) const {
@@ -71,7 +69,7 @@ class SftLearnerTest : public TinyPolicyFixture {
   }
 
   OptimizerConfig config_;
-  std::unique_ptr<JsonlData> data_;
+  std::unique_ptr<TokenCache> data_;
 };
 
 TEST_F(SftLearnerTest, GradientHasTheBitsOfForwardThenBackward) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -15,8 +16,11 @@
 #include "base/status.h"
 #include "tasks/dataset.h"
 #include "trainer/learner/policy.h"
+#include "trainer/sft/example_encoder.h"
 #include "trainer/sft/sft_data.h"
 #include "trainer/sft/sft_learner.h"
+#include "trainer/sft/token_cache.h"
+#include "trainer/sft/tokenise.h"
 
 namespace tritonrl {
 namespace {
@@ -24,6 +28,9 @@ namespace {
 // Files of the generated corpus in the run folder.
 constexpr char kTrainCorpus[] = "corpus_train.jsonl";
 constexpr char kEvalCorpus[] = "corpus_eval.jsonl";
+
+// Time for rank 0 to tokenise the data, while the others wait.
+constexpr absl::Duration kTokeniseDeadline = absl::Hours(12);
 
 class SftRun {
  public:
@@ -42,6 +49,10 @@ class SftRun {
  private:
   absl::Status MakeCorpus(std::vector<std::string>* train, std::vector<std::string>* eval);
   absl::Status WriteCorpusOnce(const std::string& path, uint64_t first, uint64_t count);
+  absl::Status MakeEncoder();
+  absl::StatusOr<std::unique_ptr<TokenCache>> Tokenise(const std::vector<std::string>& paths,
+                                                       const char* name, int64_t limit);
+  absl::Status CheckLengths(const TokenCache& data, const std::string& name);
   absl::Status OpenData();
   absl::Status Load();
   absl::Status Loop();
@@ -52,7 +63,8 @@ class SftRun {
   ProcessGroup& ranks_;
   TrainingRun run_;
   int64_t total_steps_ = 0;
-  std::unique_ptr<JsonlData> train_data_;
+  std::unique_ptr<ExampleEncoder> encoder_;
+  std::unique_ptr<TokenCache> train_data_;
   std::unique_ptr<SftOrder> order_;
   std::optional<SftBatch> eval_batch_;
   std::unique_ptr<SftLearner> learner_;
@@ -86,8 +98,67 @@ absl::Status SftRun::MakeCorpus(std::vector<std::string>* train, std::vector<std
   return ranks_.Barrier();
 }
 
-absl::Status SftRun::OpenData() {
+absl::Status SftRun::MakeEncoder() {
   const Policy& policy = run_.policy();
+  ASSIGN_OR_RETURN(std::string hash, HashTokenizerFiles(policy.folder));
+  encoder_ = std::make_unique<PlainEncoder>(policy.tokenizer.get(), std::move(hash),
+                                            policy.end_token(), config_.teach());
+  return absl::OkStatus();
+}
+
+// Rank 0 tokenises, or finds the tokens of an earlier start; then every rank maps them.
+absl::StatusOr<std::unique_ptr<TokenCache>> SftRun::Tokenise(const std::vector<std::string>& paths,
+                                                             const char* name, int64_t limit) {
+  TokeniseOptions options;
+  options.paths = paths;
+  options.cache = JoinPath(run_.dir(), absl::StrCat("cache/", name));
+  options.limit = limit;
+  options.threads = run_.threads();
+  options.say = [this](const std::string& text) { run_.Say(text); };
+  options.show_progress = true;
+  std::string key;
+  absl::StatusOr<std::unique_ptr<TokenCache>> tokens;
+  const absl::Status made = [&]() -> absl::Status {
+    if (!ranks_.is_root()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(key, TokenCacheKey(options, *encoder_));
+    ASSIGN_OR_RETURN(tokens, TokeniseOnce(options, key, *encoder_));
+    return absl::OkStatus();
+  }();
+  RETURN_IF_ERROR(ranks_.Barrier(kTokeniseDeadline));
+  RETURN_IF_ERROR(ranks_.AllReduceStatus(made));
+  // The key holds times of change, which another machine may see a little differently.
+  RETURN_IF_ERROR(ranks_.Broadcast(&key));
+  if (!ranks_.is_root()) {
+    tokens = TokenCache::Open(options.cache, key, /*threads=*/0);
+    if (!tokens.ok()) return AddContext(tokens.status(), options.cache);
+  }
+  return tokens;
+}
+
+// Says how many examples are left out; an error if all are.
+absl::Status SftRun::CheckLengths(const TokenCache& data, const std::string& name) {
+  const int64_t limit = config_.max_sequence_tokens();
+  int64_t left_out = 0, longest = 0, shortest = std::numeric_limits<int64_t>::max();
+  for (int64_t i = 0; i < data.size(); ++i) {
+    left_out += IsLeftOut(data, i, limit) ? 1 : 0;
+    longest = std::max(longest, data.length(i));
+    shortest = std::min(shortest, data.length(i));
+  }
+  if (left_out == data.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": all ", data.size(), " examples are longer than max_sequence_tokens (",
+                     limit, "; the shortest has ", shortest,
+                     " tokens), so there is nothing to learn; set max_sequence_tokens higher"));
+  }
+  if (left_out == 0) return absl::OkStatus();
+  run_.Say(absl::StrCat(name, ": ", left_out, " of ", data.size(),
+                        " examples are longer than max_sequence_tokens (", limit,
+                        "; the longest has ", longest, " tokens) and are left out"),
+           LogLevel::kWarning);
+  return absl::OkStatus();
+}
+
+absl::Status SftRun::OpenData() {
   std::vector<std::string> train, eval;
   for (const std::string& path : config_.train_data()) {
     ASSIGN_OR_RETURN(train.emplace_back(), FindInputPath(path));
@@ -96,7 +167,9 @@ absl::Status SftRun::OpenData() {
     ASSIGN_OR_RETURN(eval.emplace_back(), FindInputPath(path));
   }
   RETURN_IF_ERROR(MakeCorpus(&train, &eval));
-  ASSIGN_OR_RETURN(train_data_, JsonlData::Open(train));
+  RETURN_IF_ERROR(MakeEncoder());
+  ASSIGN_OR_RETURN(train_data_, Tokenise(train, "train.tokens", /*limit=*/0));
+  RETURN_IF_ERROR(CheckLengths(*train_data_, "train_data"));
   order_ = std::make_unique<SftOrder>(train_data_.get(), config_);
   total_steps_ = config_.steps();
   if (total_steps_ == 0) {
@@ -104,13 +177,14 @@ absl::Status SftRun::OpenData() {
         config_.epochs() * static_cast<double>(train_data_->size()) / config_.batch_size()));
   }
   if (eval.empty() || config_.eval_samples() == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::unique_ptr<JsonlData> eval_data, JsonlData::Open(eval));
-  std::vector<int64_t> first(std::min<int64_t>(config_.eval_samples(), eval_data->size()));
-  std::iota(first.begin(), first.end(), 0);
-  ASSIGN_OR_RETURN(eval_batch_,
-                   MakeSftBatch(*eval_data, first, *policy.tokenizer, policy.end_token(),
-                                config_.max_sequence_tokens(), run_.micro_batch_tokens(),
-                                {ranks_.rank(), ranks_.size(), SequenceCostFor(policy.config)}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TokenCache> eval_data,
+                   Tokenise(eval, "eval.tokens", config_.eval_samples()));
+  RETURN_IF_ERROR(CheckLengths(*eval_data, "eval_data"));
+  std::vector<int64_t> all(eval_data->size());
+  std::iota(all.begin(), all.end(), 0);
+  eval_batch_ =
+      MakeSftBatch(*eval_data, all, config_.max_sequence_tokens(), run_.micro_batch_tokens(),
+                   {ranks_.rank(), ranks_.size(), SequenceCostFor(run_.policy().config)});
   return absl::OkStatus();
 }
 
@@ -145,7 +219,6 @@ absl::StatusOr<TrainingOutcome> SftRun::Run() {
 absl::Status SftRun::Loop() {
   const Policy& policy = run_.policy();
   SftLoaderOptions options;
-  options.end_token = policy.end_token();
   options.max_sequence_tokens = config_.max_sequence_tokens();
   options.micro_batch_tokens = run_.micro_batch_tokens();
   options.rank = ranks_.rank();
@@ -155,7 +228,7 @@ absl::Status SftRun::Loop() {
       config_.data_threads() > 0 ? config_.data_threads() : (policy.device().is_cpu() ? 1 : 4);
   options.first_step = run_.step();
   options.end_step = total_steps_;
-  SftLoader loader(options, train_data_.get(), order_.get(), policy.tokenizer.get());
+  SftLoader loader(options, train_data_.get(), order_.get());
   run_.StartProgress();
   last_log_ = absl::Now();
   while (!run_.complete() && !stopped_) {

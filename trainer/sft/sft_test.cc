@@ -245,6 +245,103 @@ TEST_F(SftTest, AnyNumberOfRanksLearnsTheSameExamplesInEachStep) {
   }
 }
 
+// The pairs of data.jsonl in every other form.
+TEST_F(SftTest, EveryFormOfTheDataLearnsTheSame) {
+  const auto data = ReadFile(dir_ + "/data.jsonl");
+  ASSERT_TRUE(data.ok());
+  nlohmann::json array = nlohmann::json::array();
+  std::map<std::string, std::string> files;
+  for (const auto& line : absl::StrSplit(*data, '\n', absl::SkipEmpty())) {
+    const auto pair = nlohmann::json::parse(std::string(line));
+    const nlohmann::json &prompt = pair["prompt"], &response = pair["response"];
+    const auto turn = [](const char* role, const nlohmann::json& text) {
+      return nlohmann::json({{"role", role}, {"content", text}});
+    };
+    const auto add = [&](const char* name, const nlohmann::json& record) {
+      files[name] += record.dump() + "\n";
+    };
+    array.push_back(pair);
+    add("messages", {{"messages", {turn("user", prompt), turn("assistant", response)}}});
+    add("completion", {{"prompt", prompt}, {"completion", response}});
+    add("share",
+        {{"conversations",
+          {{{"from", "human"}, {"value", prompt}}, {{"from", "gpt"}, {"value", response}}}}});
+    add("alpaca", {{"instruction", prompt}, {"input", ""}, {"output", response}});
+    // As Python writes it.
+    files["nan"] += pair.dump().substr(0, pair.dump().size() - 1) + ", \"speedup\": NaN}\n";
+  }
+  files["array"] = array.dump(2);
+  const std::vector<std::string> sets = {"steps=4", "eval_samples=0"};
+  ASSERT_EQ(Run(Command("pairs", sets)).exit_code, 0);
+  for (const auto& [name, text] : files) {
+    ASSERT_TRUE(WriteFileAtomic(dir_ + "/" + name, text).ok());
+    const CommandResult result =
+        Run(Command("of_" + name, {sets[0], sets[1], "train_data=" + dir_ + "/" + name}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.err.find(name + ": 300 examples ("), std::string::npos) << result.err;
+    EXPECT_TRUE(Weights("of_" + name) == Weights("pairs")) << name;
+  }
+}
+
+TEST_F(SftTest, AllDataIsCheckedBeforeTheFirstStep) {
+  const auto data = ReadFile(dir_ + "/data.jsonl");
+  ASSERT_TRUE(data.ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/bad.jsonl",
+                              *data + "{\"prompt\": \"say a:\", \"res\n{\"prompt\": 1}\n")
+                  .ok());
+  const CommandResult result = Run(Command("bad", {"train_data=" + dir_ + "/bad.jsonl"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("bad.jsonl:301: this is no JSON from byte "), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("; 1 more bad examples follow"), std::string::npos) << result.err;
+  EXPECT_FALSE(FileExists(dir_ + "/bad/metrics.jsonl"));
+}
+
+TEST_F(SftTest, ARunThatWouldLearnFromNothingIsRefused) {
+  // A pair has 6 tokens of prompt, 2 to 9 of response, and the end token.
+  const CommandResult none = Run(Command("none", {"max_sequence_tokens=7"}));
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(
+      none.err.find("train_data: all 300 examples are longer than max_sequence_tokens (7; the "
+                    "shortest has 9 tokens)"),
+      std::string::npos)
+      << none.err;
+  EXPECT_FALSE(FileExists(dir_ + "/none/metrics.jsonl"));
+  const CommandResult some = Run(Command("some", {"max_sequence_tokens=10", "steps=2"}));
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_NE(
+      some.err.find(" of 300 examples are longer than max_sequence_tokens (10; the longest has "
+                    "16 tokens) and are left out"),
+      std::string::npos)
+      << some.err;
+}
+
+TEST_F(SftTest, AResumedRunUsesTheTokensOfTheFirstStart) {
+  const std::vector<std::string> sets = {"steps=3"};
+  const CommandResult first = Run(Command("run", sets));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.err.find("kept in " + dir_ + "/run/cache/train.tokens"), std::string::npos)
+      << first.err;
+  const CommandResult second = Run(Command("run", {"steps=6"}));
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.err.find("tokens of an earlier start: " + dir_ + "/run/cache/train.tokens"),
+            std::string::npos)
+      << second.err;
+  // Damaged tokens are made again.
+  const std::string cache = dir_ + "/run/cache/train.tokens";
+  auto bytes = ReadFile(cache);
+  ASSERT_TRUE(bytes.ok());
+  (*bytes)[200] = static_cast<char>((*bytes)[200] ^ 1);
+  ASSERT_TRUE(WriteFileAtomic(cache, *bytes).ok());
+  const CommandResult third = Run(Command("run", {"steps=9"}));
+  ASSERT_EQ(third.exit_code, 0) << third.err;
+  EXPECT_NE(third.err.find("is not used, because the checksum of its tokens is wrong"),
+            std::string::npos)
+      << third.err;
+  ASSERT_EQ(Run(Command("whole", {"steps=9"})).exit_code, 0);
+  EXPECT_EQ(Metric("run", "tokens"), Metric("whole", "tokens"));
+}
+
 TEST_F(SftTest, BadUsageEndsInOneSentence) {
   const CommandResult result = Run(Command("bad", {"optimizer.learningrate=1"}));
   EXPECT_EQ(result.exit_code, 2);

@@ -1,0 +1,69 @@
+#include "trainer/sft/example_encoder.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tritonrl {
+namespace {
+
+constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "vocab.json", "merges.txt",
+                                           "tokenizer_config.json"};
+
+// What the assistant wrote in a turn, in one text.
+std::string AnswerOf(const SftMessage& turn) {
+  if (!turn.reasoning.has_value()) return turn.content;
+  return absl::StrCat("<think>\n", *turn.reasoning, "\n</think>\n\n", turn.content);
+}
+
+}  // namespace
+
+absl::StatusOr<EncodedExample> PlainEncoder::Encode(const SftExample& example) const {
+  EncodedExample encoded;
+  const auto append = [&](absl::string_view text) {
+    const std::vector<int32_t> ids = tokenizer_->Encode(text);
+    encoded.tokens.insert(encoded.tokens.end(), ids.begin(), ids.end());
+  };
+  std::string before;
+  for (const SftMessage& message : example.messages) {
+    if (message.role != "assistant") {
+      before += message.content;
+      continue;
+    }
+    append(before);
+    before.clear();
+    const int32_t begin = static_cast<int32_t>(encoded.tokens.size());
+    append(AnswerOf(message));
+    const int32_t written = static_cast<int32_t>(encoded.tokens.size());
+    if (written == begin || encoded.tokens.back() != end_token_) {
+      encoded.tokens.push_back(end_token_);
+    }
+    const bool taught = teach_ == SftConfig::ALL || &message == &example.messages.back();
+    // The first token of a sequence has no prediction.
+    if (taught && begin > 0) {
+      encoded.taught.push_back({begin, static_cast<int32_t>(encoded.tokens.size())});
+    }
+  }
+  return encoded;
+}
+
+std::string PlainEncoder::CacheKey() const {
+  return absl::StrCat("plain, end token ", end_token_, ", teach ", SftConfig::Teach_Name(teach_),
+                      ", tokenizer ", tokenizer_hash_);
+}
+
+absl::StatusOr<std::string> HashTokenizerFiles(const std::string& dir) {
+  Sha256 hash;
+  for (const char* const name : kTokenizerFiles) {
+    const std::string path = JoinPath(dir, name);
+    if (!FileExists(path)) continue;
+    ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+    hash.Update(absl::StrCat(name, " ", contents.size(), "\n"));
+    hash.Update(contents);
+  }
+  return absl::BytesToHexString(hash.Finish());
+}
+
+}  // namespace tritonrl

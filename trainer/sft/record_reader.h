@@ -1,0 +1,77 @@
+// The JSON records of a data file, one after the other.
+#ifndef TRITONRL_TRAINER_SFT_RECORD_READER_H_
+#define TRITONRL_TRAINER_SFT_RECORD_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "trainer/sft/byte_source.h"
+
+namespace tritonrl {
+
+struct Record {
+  std::string text;    // JSON, perhaps malformed
+  int64_t line = 0;    // of the record's beginning, from 1; of Parquet the row
+  int64_t number = 0;  // of the record in the file, from 1
+};
+
+// Reads JSON Lines, a JSON array, gzip of either, or Parquet, which of them it finds out by itself.
+// A byte order mark, Windows line ends and blank lines are skipped. Memory: one record and a block.
+class RecordReader {
+ public:
+  // Errors name the file.
+  static absl::StatusOr<std::unique_ptr<RecordReader>> Open(const std::string& path);
+
+  // Returns the next record, nullopt at the end. Errors, with the place: a record above 2 GiB, and
+  // an array that is cut off or has text behind its end.
+  absl::StatusOr<std::optional<Record>> Next();
+
+  // "JSON Lines", "JSON array", "JSON Lines, gzip", "JSON array, gzip" or "Parquet".
+  std::string Describe() const;
+  // The record's place for a message: "file:12", "file:1 (example 7)" in an array, "file (row 12)".
+  std::string Where(const Record& record) const;
+
+  // How much of the file has been read, and its size, in bytes.
+  int64_t consumed() const { return bytes_->consumed(); }
+  int64_t file_bytes() const { return file_bytes_; }
+
+ private:
+  RecordReader(std::string path, OpenedSource source)
+      : path_(std::move(path)),
+        bytes_(std::move(source.bytes)),
+        kind_(source.kind),
+        file_bytes_(source.file_bytes) {}
+
+  absl::Status Begin();
+  // Appends a block to buffer_, after it removed what was used.
+  absl::Status Fill();
+  // The next byte without taking it, -1 at the end of the file.
+  absl::StatusOr<int> Peek();
+  void Take();
+  // Takes white space; counts lines.
+  absl::Status SkipSpace();
+  absl::StatusOr<std::optional<Record>> NextLine();
+  absl::StatusOr<std::optional<Record>> NextElement();
+  absl::Status EndArray();
+
+  const std::string path_;
+  const std::unique_ptr<ByteSource> bytes_;
+  const FileKind kind_;
+  const int64_t file_bytes_;
+  bool array_ = false;
+  bool end_ = false;        // bytes_ is at its end
+  bool array_end_ = false;  // the array's closing bracket was read
+  std::string buffer_;
+  size_t used_ = 0;
+  int64_t line_ = 1;  // of the next byte
+  int64_t records_ = 0;
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_TRAINER_SFT_RECORD_READER_H_
