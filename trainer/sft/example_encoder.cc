@@ -26,6 +26,7 @@ absl::StatusOr<EncodedExample> PlainEncoder::Encode(const SftExample& example) c
     const std::vector<int32_t> ids = tokenizer_->Encode(text);
     encoded.tokens.insert(encoded.tokens.end(), ids.begin(), ids.end());
   };
+  encoded.tokens = tokenizer_->special_prefix();
   std::string before;
   for (const SftMessage& message : example.messages) {
     if (message.role != "assistant") {

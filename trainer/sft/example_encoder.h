@@ -37,10 +37,11 @@ class ExampleEncoder {
   virtual std::string CacheKey() const = 0;
 };
 
-// The encoder of a policy without a chat template. The contents before an assistant's turn, joined
-// without separators like those of prompts, are followed by the turn and the end token, unless the
-// turn ends in it. Reasoning that the file has separately is written as <think>...</think> before
-// the content. The parts are encoded separately, control tokens in them are recognized.
+// The encoder of a policy without a chat template. The begin tokens of tokenizer.json come first,
+// as in the prompts of GRPO. The contents before an assistant's turn, joined without separators
+// like those of prompts, are followed by the turn and the end token, unless the turn ends in it.
+// Reasoning that the file has separately is written as <think>...</think> before the content. The
+// parts are encoded separately, control tokens in them are recognized.
 class PlainEncoder : public ExampleEncoder {
  public:
   // `tokenizer` must outlive the encoder. `tokenizer_hash`: of its files (HashTokenizerFiles).

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "tasks/dataset.h"
 #include "trainer/learner/policy.h"
+#include "trainer/sft/chat_encoder.h"
 #include "trainer/sft/example_encoder.h"
 #include "trainer/sft/sft_data.h"
 #include "trainer/sft/sft_learner.h"
@@ -101,6 +102,12 @@ absl::Status SftRun::MakeCorpus(std::vector<std::string>* train, std::vector<std
 absl::Status SftRun::MakeEncoder() {
   const Policy& policy = run_.policy();
   ASSIGN_OR_RETURN(std::string hash, HashTokenizerFiles(policy.folder));
+  if (!policy.chat->plain()) {
+    run_.Say(absl::StrCat("chat template: ", policy.chat->source(), "; turns end with ",
+                          policy.chat->end_of_turn().text));
+    encoder_ = std::make_unique<ChatEncoder>(*policy.chat, std::move(hash), config_.teach());
+    return absl::OkStatus();
+  }
   encoder_ = std::make_unique<PlainEncoder>(policy.tokenizer.get(), std::move(hash),
                                             policy.end_token(), config_.teach());
   return absl::OkStatus();

@@ -1,0 +1,34 @@
+#include "trainer/sft/chat_encoder.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tritonrl {
+
+absl::StatusOr<EncodedExample> ChatEncoder::Encode(const SftExample& example) const {
+  std::vector<ChatMessage> messages;
+  for (const SftMessage& message : example.messages) {
+    messages.push_back({message.role, message.content, message.reasoning});
+  }
+  ASSIGN_OR_RETURN(EncodedConversation conversation,
+                   chat_.EncodeConversation(messages, teach_ == SftConfig::ALL));
+  EncodedExample encoded;
+  encoded.tokens = std::move(conversation.ids);
+  for (const auto& [begin, end] : conversation.taught) {
+    // The first token of a sequence has no prediction.
+    const TokenSpan span = {static_cast<int32_t>(std::max<int64_t>(begin, 1)),
+                            static_cast<int32_t>(end)};
+    if (span.begin < span.end) encoded.taught.push_back(span);
+  }
+  return encoded;
+}
+
+std::string ChatEncoder::CacheKey() const {
+  return absl::StrCat("chat ", chat_.CacheKey(), ", teach ", SftConfig::Teach_Name(teach_),
+                      ", tokenizer ", tokenizer_hash_);
+}
+
+}  // namespace tritonrl
