@@ -1,6 +1,7 @@
 #include "verify/preflight/preflight.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -167,6 +168,59 @@ PreflightTotals Count(const std::vector<TaskCheck>& checks) {
   return totals;
 }
 
+namespace {
+
+// Decides whether it makes sense to check further tasks (PreflightOptions::give_up).
+class Patience {
+ public:
+  Patience(size_t tasks, const PreflightOptions& options)
+      : tasks_(tasks),
+        give_up_(options.give_up),
+        enough_(std::min<size_t>(tasks, std::max(kMinFailures, 2 * options.parallel))),
+        last_(absl::Now()) {}
+
+  // Called by one thread at a time.
+  void Note(const TaskCheck& check) {
+    if (ended_) return;
+    if (check.state != TaskState::kNotChecked) {
+      ++checked_;
+      failed_ = 0;
+      last_ = absl::Now();
+      return;
+    }
+    ++failed_;
+    if (give_up_ == absl::InfiniteDuration()) return;
+    const bool stalled = absl::Now() - last_ >= give_up_;
+    if (!stalled && (checked_ > 0 || failed_ < enough_)) return;
+    reason_ = check.reason;
+    ended_ = true;
+  }
+
+  bool ended() const { return ended_; }
+
+  absl::Status status() const {
+    if (!ended_) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "the preflight of ", tasks_, tasks_ == 1 ? " task" : " tasks", " gave up after ", checked_,
+        ", because the last ", failed_, " could not be checked: ", reason_,
+        "; start a verification server of the role check or both, or do without the preflight"));
+  }
+
+ private:
+  static constexpr int kMinFailures = 8;
+
+  const size_t tasks_;
+  const absl::Duration give_up_;
+  const size_t enough_;  // failures without any check that say enough
+  absl::Time last_;      // when a task was last checked
+  size_t checked_ = 0;
+  size_t failed_ = 0;  // since the last one that was checked
+  std::string reason_;
+  std::atomic<bool> ended_ = false;
+};
+
+}  // namespace
+
 absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tasks,
                                                     DeviceBackend* backend,
                                                     const PreflightOptions& options,
@@ -181,8 +235,12 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
   absl::Status written;
   std::vector<TaskCheck> so_far;
   PreflightOptions watched = options;
+  watched.wait_limit = std::min(options.wait_limit, options.give_up);
+  Patience patience(tasks.size(), options);
+  watched.stop = [&] { return options.stop() || patience.ended(); };
   watched.done = [&](const TaskCheck& check) {
     so_far.push_back(check);
+    patience.Note(check);
     written.Update(recorder.Keep(TaskCheckJson(check, options.mode)));
     recorder.Show(TotalsText(Count(so_far)));
     options.done(check);
@@ -190,6 +248,7 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
   std::vector<TaskCheck> checks = CheckTasks(tasks, backend, watched);
   recorder.Finish(TotalsText(Count(so_far)));
   RETURN_IF_ERROR(written);
+  RETURN_IF_ERROR(patience.status());
   return checks;
 }
 

@@ -46,8 +46,11 @@ struct PreflightOptions {
   double atol = 1e-2;
   double rtol = 1e-2;
   std::string device_model = "l40s";
-  absl::Duration run_limit = absl::Seconds(30);       // wall time of one task's run
-  absl::Duration wait_limit = absl::Minutes(10);      // for one task: wait for a worker, and run
+  absl::Duration run_limit = absl::Seconds(30);   // wall time of one task's run
+  absl::Duration wait_limit = absl::Minutes(10);  // for one task: wait for a worker, and run
+  // RunPreflight fails if no task could be checked for so long, for example because no server takes
+  // the checks; or if the first tasks all end with an infrastructure error. Infinite: never.
+  absl::Duration give_up = absl::InfiniteDuration();
   int parallel = 1;                                   // tasks at the same time
   std::function<bool()> stop = [] { return false; };  // true: start no further task
   // Called after each task, in the order in which tasks end, by one thread at a time.
@@ -71,7 +74,8 @@ struct PreflightTotals {
 PreflightTotals Count(const std::vector<TaskCheck>& checks);
 
 // Checks all tasks and shows progress on `messages`. If `out` is not empty, writes one line of JSON
-// per task to this file when the task ends. Errors are those of the file.
+// per task to this file when the task ends. Errors are those of the file; Unavailable after
+// options.give_up.
 absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tasks,
                                                     DeviceBackend* backend,
                                                     const PreflightOptions& options,
