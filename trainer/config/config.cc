@@ -54,6 +54,10 @@ void CheckPolicy(const PolicyConfig& policy, Checks* checks) {
 void CheckOptimizer(const OptimizerConfig& o, Checks* checks) {
   checks->Positive("optimizer.learning_rate", o.learning_rate());
   checks->Range("optimizer.warmup_steps", o.warmup_steps(), 0, kInfinity);
+  checks->Range("optimizer.warmup_share", o.warmup_share(), 0, 1);
+  checks->That(o.warmup_share() == 0 || o.warmup_steps() == 0,
+               "optimizer.warmup_steps and optimizer.warmup_share are both set; set one of the two "
+               "to 0");
   checks->Range("optimizer.final_fraction", o.final_fraction(), 0, 1);
   checks->Range("optimizer.beta1", o.beta1(), 0, 0.999999999);
   checks->Range("optimizer.beta2", o.beta2(), 0, 0.999999999);
@@ -134,6 +138,7 @@ void CheckTasks(const TasksConfig& tasks, Checks* checks) {
                    (tasks.prompt_file().empty() && tasks.eval_prompt_file().empty()),
                "tasks.prompt_file and tasks.eval_prompt_file are for tasks.prompt_style FULL, "
                "which is MINI");
+  checks->Positive("tasks.preflight_wait_s", tasks.preflight_wait_s());
 }
 
 void CheckVerifier(const VerifierConfig& v, Checks* checks) {
@@ -160,13 +165,18 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
   checks->Range("verifier.judge.parallel", v.judge().parallel(), 1, 1024);
   checks->That(v.judge().endpoint().empty() || !v.judge().model().empty(),
                "verifier.judge.endpoint is set but verifier.judge.model is empty; name the model");
+  checks->Ok(CheckJudgeMode(v.judge()));
 }
+
+constexpr char kBaseOnlyInFiles[] =
+    "base is set on the command line, but works in a configuration file only; name that file by "
+    "--config";
 
 template <typename Config>
 absl::StatusOr<Config> Load(const std::string& path, const std::vector<std::string>& overrides,
                             absl::Status (*validate)(const Config&)) {
   Config config;
-  if (!path.empty()) RETURN_IF_ERROR(LoadTextProto(path, &config));
+  if (!path.empty()) RETURN_IF_ERROR(LoadTextProtoWithBase(path, &config));
   for (const std::string& assignment : overrides) {
     RETURN_IF_ERROR(ApplyOverride(assignment, &config));
   }
@@ -175,6 +185,21 @@ absl::StatusOr<Config> Load(const std::string& path, const std::vector<std::stri
 }
 
 }  // namespace
+
+absl::Status CheckJudgeMode(const JudgeConfig& judge) {
+  if (judge.mode() == JudgeConfig::NONE && !judge.endpoint().empty()) {
+    return absl::InvalidArgumentError(
+        "verifier.judge.endpoint is set, but verifier.judge.mode is NONE; set "
+        "verifier.judge.mode=REQUIRED to use the judge, or leave the endpoint empty");
+  }
+  if (judge.mode() != JudgeConfig::REQUIRED || !judge.endpoint().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "verifier.judge.mode is REQUIRED, but verifier.judge.endpoint is empty; set "
+      "verifier.judge.endpoint (and verifier.judge.model) to the judge's service, or "
+      "verifier.judge.mode=NONE to go without a judge");
+}
+
+bool HasJudge(const JudgeConfig& judge) { return !judge.endpoint().empty(); }
 
 absl::StatusOr<SftConfig> LoadSftConfig(const std::string& path,
                                         const std::vector<std::string>& overrides) {
@@ -219,6 +244,7 @@ absl::Status ValidateSftConfig(const SftConfig& c) {
   checks.Positive("collective_timeout_s", c.collective_timeout_s());
   checks.Range("memory_gib", c.memory_gib(), 0, kInfinity);
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
+  checks.That(c.base().empty(), kBaseOnlyInFiles);
   return checks.status();
 }
 
@@ -237,6 +263,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
   checks.Positive("eval.temperature", c.eval().temperature());
   checks.Range("eval.max_tasks", c.eval().max_tasks(), 0, kInfinity);
   checks.Range("steps", static_cast<double>(c.steps()), 0, kInfinity);
+  checks.That(c.steps() > 0 || c.epochs() > 0, "steps is 0 and epochs is not above 0; set either");
   checks.Range("prompts_per_step", c.prompts_per_step(), 1, kInfinity);
   checks.That(
       c.group_size() >= 2,
@@ -258,6 +285,7 @@ absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& c) {
       "sampling.engine.enable_sleep_mode is on, but with rollout_ranks no rank both generates and "
       "learns, so no rank needs the freed memory; turn one of the two off");
   checks.That(!c.output_dir().empty(), "output_dir is empty; name the run folder");
+  checks.That(c.base().empty(), kBaseOnlyInFiles);
   return checks.status();
 }
 

@@ -11,8 +11,9 @@
 
 namespace tritonrl {
 
-// Reads the file `path` (empty: defaults only), applies `overrides` (see ApplyOverride) in order
-// and validates the result. Returns the error of the first of these that fails.
+// Reads the file `path` (empty: defaults only) and the files that it names by `base`, applies
+// `overrides` (see ApplyOverride) in order and validates the result. Returns the error of the first
+// of these that fails.
 absl::StatusOr<SftConfig> LoadSftConfig(const std::string& path,
                                         const std::vector<std::string>& overrides);
 absl::StatusOr<GrpoHrdConfig> LoadGrpoHrdConfig(const std::string& path,
@@ -21,6 +22,12 @@ absl::StatusOr<GrpoHrdConfig> LoadGrpoHrdConfig(const std::string& path,
 // InvalidArgument names the first invalid field and its valid values in one sentence.
 absl::Status ValidateSftConfig(const SftConfig& config);
 absl::Status ValidateGrpoHrdConfig(const GrpoHrdConfig& config);
+
+// InvalidArgument if a judge is required but has no endpoint, or has one although there must be no
+// judge; the sentence names both fields.
+absl::Status CheckJudgeMode(const JudgeConfig& judge);
+// Whether candidates are judged, if CheckJudgeMode passes.
+bool HasJudge(const JudgeConfig& judge);
 
 }  // namespace tritonrl
 

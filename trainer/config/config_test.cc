@@ -115,6 +115,11 @@ TEST(ValidateGrpoHrdConfig, NamesTheFieldThatCannotWork) {
       {"optimizer.zero_stage=0", "optimizer.zero_stage"},
       {"policy.device=tpu", "policy.device"},
       {"verifier.judge.endpoint=http://x", "verifier.judge.model"},
+      {"verifier.judge.mode=required", "verifier.judge.endpoint"},
+      {"verifier.judge.mode=required", "verifier.judge.mode=NONE"},
+      {"optimizer.warmup_share=1.5", "optimizer.warmup_share"},
+      {"tasks.preflight_wait_s=0", "tasks.preflight_wait_s"},
+      {"base=x.textproto", "base is set on the command line"},
       {"verifier.servers=runs/x/", "verifier.servers"},
       {"objective.optimizer_steps_per_epoch=9", "optimizer_steps_per_epoch"},
       {"tasks.level_mixture=0,0", "tasks.level_mixture"},
@@ -176,6 +181,26 @@ TEST(ValidateGrpoHrdConfig, SamplesDrawnInFp8NeedImportanceWeights) {
   }
 }
 
+TEST(ValidateGrpoHrdConfig, WantsStepsOrEpochs) {
+  GrpoHrdConfig config;
+  config.mutable_tasks()->add_train("tasks/mini");
+  config.set_steps(0);
+  EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
+  config.set_epochs(0);
+  EXPECT_TRUE(Contains(Text(ValidateGrpoHrdConfig(config)), "set either"));
+}
+
+TEST(ValidateGrpoHrdConfig, TakesOneFormOfTheWarmUp) {
+  GrpoHrdConfig config;
+  config.mutable_tasks()->add_train("tasks/mini");
+  config.mutable_optimizer()->set_warmup_share(0.1);
+  EXPECT_TRUE(ValidateGrpoHrdConfig(config).ok()) << ValidateGrpoHrdConfig(config);
+  config.mutable_optimizer()->set_warmup_steps(3);
+  const absl::Status status = ValidateGrpoHrdConfig(config);
+  EXPECT_TRUE(Contains(Text(status), "optimizer.warmup_steps")) << status;
+  EXPECT_TRUE(Contains(Text(status), "optimizer.warmup_share")) << status;
+}
+
 TEST(ValidateSftConfig, WantsData) {
   SftConfig config;
   EXPECT_TRUE(Contains(Text(ValidateSftConfig(config)), "train_data"));
@@ -204,6 +229,60 @@ TEST(LoadGrpoHrdConfig, AppliesOverridesOverTheFile) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->steps(), 7);
   EXPECT_EQ(config->group_size(), 4);
+}
+
+// A folder of configuration files.
+class BaseTest : public testing::Test {
+ protected:
+  void SetUp() override { dir_ = MakeTempDirectory("config").value(); }
+  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(CreateDirectories(DirName(dir_ + "/" + name)).ok());
+    ASSERT_TRUE(WriteFileAtomic(dir_ + "/" + name, text).ok());
+  }
+  absl::StatusOr<GrpoHrdConfig> Load(const std::string& name) {
+    return LoadGrpoHrdConfig(dir_ + "/" + name, {});
+  }
+
+  std::string dir_;
+};
+
+TEST_F(BaseTest, AFileReplacesValuesAndWholeListsOfItsBase) {
+  Write("common/all.textproto",
+        "steps: 3 seed: 5 tasks { train: 'a' train: 'b' held_out: 'h' generated_share: 0.5 }");
+  Write("common/more.textproto", "base: 'all.textproto' group_size: 4 seed: 6");
+  Write("own.textproto", "base: 'common/more.textproto' steps: 9 tasks { train: 'c' }");
+  const auto config = Load("own.textproto");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->steps(), 9);
+  EXPECT_EQ(config->seed(), 6u);
+  EXPECT_EQ(config->group_size(), 4);
+  ASSERT_EQ(config->tasks().train_size(), 1);
+  EXPECT_EQ(config->tasks().train(0), "c");
+  EXPECT_EQ(config->tasks().held_out(0), "h");
+  EXPECT_EQ(config->tasks().generated_share(), 0.5);
+  EXPECT_EQ(config->base(), "");
+}
+
+TEST_F(BaseTest, AMissingBaseIsNamedWithTheFileThatNamesIt) {
+  Write("own.textproto", "base: 'none.textproto'");
+  const std::string text = Text(Load("own.textproto").status());
+  EXPECT_TRUE(Contains(text, dir_ + "/own.textproto: base")) << text;
+  EXPECT_TRUE(Contains(text, dir_ + "/none.textproto")) << text;
+}
+
+TEST_F(BaseTest, AMistakeInTheBaseHasItsLine) {
+  Write("all.textproto", "steps: 3\nlerning_rate: 1\n");
+  Write("own.textproto", "base: 'all.textproto'");
+  const std::string text = Text(Load("own.textproto").status());
+  EXPECT_TRUE(Contains(text, "all.textproto:2:")) << text;
+}
+
+TEST_F(BaseTest, ACircleIsRefused) {
+  Write("a.textproto", "base: 'b.textproto'");
+  Write("b.textproto", "base: 'a.textproto'");
+  const std::string text = Text(Load("a.textproto").status());
+  EXPECT_TRUE(Contains(text, "in a circle perhaps")) << text;
 }
 
 }  // namespace

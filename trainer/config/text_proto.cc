@@ -248,6 +248,51 @@ absl::Status LoadTextProto(const std::string& path, ProtoMessage* message) {
   return ParseTextProto(text, path, message);
 }
 
+namespace {
+
+constexpr int kMaxBases = 8;  // more files in a row than anybody needs: they form a circle
+
+// Clears the lists of `below` that `above` has too, as MergeFrom would append to them.
+void ClearReplacedLists(const ProtoMessage& above, ProtoMessage* below) {
+  std::vector<const FieldDescriptor*> fields;
+  above.GetReflection()->ListFields(above, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_repeated()) {
+      below->GetReflection()->ClearField(below, field);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+               below->GetReflection()->HasField(*below, field)) {
+      ClearReplacedLists(above.GetReflection()->GetMessage(above, field),
+                         below->GetReflection()->MutableMessage(below, field));
+    }
+  }
+}
+
+absl::Status LoadOver(const std::string& path, int bases, ProtoMessage* message) {
+  const std::unique_ptr<ProtoMessage> own(message->New());
+  RETURN_IF_ERROR(LoadTextProto(path, own.get()));
+  const FieldDescriptor* field = own->GetDescriptor()->FindFieldByName("base");
+  const std::string base = own->GetReflection()->GetString(*own, field);
+  own->GetReflection()->ClearField(own.get(), field);
+  if (!base.empty()) {
+    if (bases == kMaxBases) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": base: more than ", kMaxBases,
+                       " files are based on each other, in a circle perhaps; remove one `base`"));
+    }
+    const absl::Status loaded = LoadOver(JoinPath(DirName(path), base), bases + 1, message);
+    RETURN_IF_ERROR(bases == 0 ? AddContext(loaded, path + ": base") : loaded);
+  }
+  ClearReplacedLists(*own, message);
+  message->MergeFrom(*own);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LoadTextProtoWithBase(const std::string& path, ProtoMessage* message) {
+  return LoadOver(path, 0, message);
+}
+
 absl::Status ApplyOverride(absl::string_view assignment, ProtoMessage* message) {
   const size_t equals = assignment.find('=');
   if (equals == absl::string_view::npos || equals == 0) {

@@ -14,6 +14,12 @@ namespace tritonrl {
 // as "file:line:column: message" (lines and columns from 1).
 absl::Status LoadTextProto(const std::string& path, google::protobuf::Message* message);
 
+// Reads a file whose message has a field `base`, a string: the path of another such file, relative
+// to the folder of the file that names it. The other file is read first, and what the file itself
+// sets replaces its values; a list is replaced as a whole. `base` is empty afterwards. Errors are
+// those of LoadTextProto; InvalidArgument for files that name each other in a circle.
+absl::Status LoadTextProtoWithBase(const std::string& path, google::protobuf::Message* message);
+
 // Parses `text` as LoadTextProto does; `name` is the file name in error messages.
 absl::Status ParseTextProto(const std::string& text, const std::string& name,
                             google::protobuf::Message* message);

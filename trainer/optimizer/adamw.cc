@@ -25,8 +25,13 @@
 
 namespace tritonrl {
 
+int64_t WarmupSteps(const OptimizerConfig& config, int64_t total_steps) {
+  if (config.warmup_share() == 0) return config.warmup_steps();
+  return static_cast<int64_t>(config.warmup_share() * static_cast<double>(total_steps));
+}
+
 double LearningRate(const OptimizerConfig& config, int64_t step, int64_t total_steps) {
-  const int64_t warmup = config.warmup_steps();
+  const int64_t warmup = WarmupSteps(config, total_steps);
   if (step < warmup) {
     return config.learning_rate() * static_cast<double>(step + 1) / static_cast<double>(warmup);
   }

@@ -18,8 +18,11 @@
 
 namespace tritonrl {
 
+// Optimizer steps of the warm-up: warmup_steps, or warmup_share of `total_steps`, rounded down.
+int64_t WarmupSteps(const OptimizerConfig& config, int64_t total_steps);
+
 // Learning rate of optimizer step `step` (counted from 0) of `total_steps`: linear from
-// learning_rate / warmup_steps up to learning_rate, then constant, or half a cosine that reaches
+// learning_rate / WarmupSteps up to learning_rate, then constant, or half a cosine that reaches
 // learning_rate * final_fraction at the last step.
 double LearningRate(const OptimizerConfig& config, int64_t step, int64_t total_steps);
 

@@ -28,6 +28,17 @@ TEST(LearningRate, RisesLinearlyThenStays) {
   EXPECT_DOUBLE_EQ(LearningRate(config, 99, 100), 0.4);
 }
 
+TEST(LearningRate, TheWarmUpMayBeAShareOfTheSteps) {
+  OptimizerConfig config;
+  config.set_warmup_share(0.1);
+  EXPECT_EQ(WarmupSteps(config, 7500), 750);
+  EXPECT_EQ(WarmupSteps(config, 19), 1);
+  config.set_learning_rate(0.4);
+  EXPECT_DOUBLE_EQ(LearningRate(config, 0, 40), 0.1);
+  EXPECT_DOUBLE_EQ(LearningRate(config, 3, 40), 0.4);
+  EXPECT_DOUBLE_EQ(LearningRate(config, 0, 9), 0.4);  // less than one step: none
+}
+
 TEST(LearningRate, CosineEndsAtTheFinalFraction) {
   OptimizerConfig config;
   config.set_learning_rate(2.0);
