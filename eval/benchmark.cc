@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -70,6 +71,16 @@ Json ToJson(const Metrics& metrics) {
   return Json{{"valid", metrics.valid},     {"compiled", metrics.compiled},
               {"correct", metrics.correct}, {"fast_1", metrics.fast_1},
               {"fast_2", metrics.fast_2},   {"mean_speedup", metrics.mean_speedup}};
+}
+
+// Both estimators of pass@k.
+void AddEstimates(const TaskMetrics& metrics, Json* json) {
+  for (const auto& [at, figures] : metrics.pass_at) {
+    (*json)["pass_at"][std::to_string(at)] = ToJson(figures);
+  }
+  for (const auto& [at, figures] : metrics.max_over_first) {
+    (*json)["max_over_first"][std::to_string(at)] = ToJson(figures);
+  }
 }
 
 absl::Status WriteOutput(const BenchmarkOptions& options, const BenchmarkResult& result) {
@@ -203,7 +214,11 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   if (engine == nullptr) return std::nullopt;
   // Only rank 0 continues; on the other ranks StartEngine has run the engine's steps.
   const std::unique_ptr<ProcessGroup> alone = ProcessGroup::SingleProcess();
-  if (options.preflight) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, alone.get(), &tasks));
+  if (options.preflight) {
+    PreflightSettings preflight;
+    if (!options.output.empty()) preflight.journal = options.output + "/preflight.jsonl";
+    RETURN_IF_ERROR(RemoveUnsoundTasks(verification, preflight, alone.get(), &tasks));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<InfraErrorJournal> infra_errors,
                    InfraErrorJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
@@ -246,10 +261,26 @@ std::string BenchmarkTable(const BenchmarkResult& result, int k) {
                                     absl::StrFormat("%.2fx", m.mean_speedup)};
   };
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [at, metrics] : result.details.result.pass_at) {
+  const EvaluationResult& all = result.details.result;
+  for (const auto& [at, metrics] : all.pass_at) {
     if (at != k) rows.push_back(row(absl::StrCat("pass@", at), metrics));
   }
-  rows.push_back(row(absl::StrCat("max over ", k), result.best));
+  // The paper's pass@k.
+  const auto max_name = [k](int at) {
+    return at == k ? absl::StrCat("max over ", k) : absl::StrCat("max over the first ", at);
+  };
+  for (const auto& [at, metrics] : all.max_over_first) {
+    if (at != k && at > 1) rows.push_back(row(max_name(at), metrics));
+  }
+  rows.push_back(row(max_name(k), result.best));
+  for (const auto& [level, of_level] : all.levels) {
+    if (all.levels.size() < 2) break;  // one level is the total
+    for (const auto& [at, metrics] : of_level.max_over_first) {
+      if (at == 1) continue;
+      rows.push_back(
+          row(absl::StrCat("level ", level, " (", of_level.tasks, "): ", max_name(at)), metrics));
+    }
+  }
   std::string text =
       MarkdownTable({absl::StrCat(result.best.tasks, " tasks, %"), "valid", "compiled", "correct",
                      "fast_1" + note, "fast_2" + note, "mean speedup" + note},
@@ -275,12 +306,17 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
   json["code_block"] = std::string(CodeBlockName(result.style.code_block));
   json.update(ToJson(result.best));
   json["modelled"] = result.best.modelled;
-  for (const auto& [at, metrics] : result.details.result.pass_at) {
-    json["pass_at"][std::to_string(at)] = ToJson(metrics);
+  AddEstimates(result.details.result, &json);
+  for (const auto& [level, metrics] : result.details.result.levels) {
+    Json& of_level = json["levels"][std::to_string(level)];
+    of_level["tasks"] = metrics.tasks;
+    AddEstimates(metrics, &of_level);
   }
   json["samples"] = result.best.samples;
   json["infra_errors"] = result.best.infra_errors;
   json["preflight"] = options.preflight;
+  json["rules"] = absl::AsciiStrToLower(VerifierConfig::Rules_Name(options.verifier.rules()));
+  json["judge"] = DescribeJudge(options.verifier.judge());
   json["tasks_left_out"] = result.best.tasks_left_out;
   json["problems"] = result.problems;
   return json.dump(2) + "\n";

@@ -71,7 +71,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
 std::string BenchmarkTable(const BenchmarkResult& result, int k);
 
 // The result as indented JSON: {"tasks", "k", "valid", "compiled", "correct", "fast_1", "fast_2",
-// "mean_speedup", "modelled", "pass_at": {...}, ...}.
+// "mean_speedup", "modelled", "pass_at": {...}, "max_over_first": {...}, "levels": {...}, ...}.
 std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions& options);
 
 }  // namespace tritonrl

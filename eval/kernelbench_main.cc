@@ -57,6 +57,10 @@ ABSL_FLAG(
     int, tensor_parallel, 1,
     "number of tensor-parallel ranks, one GPU each (in bfloat16 there): mpirun --bind-to none -n "
     "N kernelbench --tensor_parallel=N ...");
+ABSL_FLAG(
+    std::string, rules, "strict",
+    "strict, robust, or paper: the paper's rules and nothing else (docs/verifier.md); the same "
+    "as --set rules=RULES");
 ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
 ABSL_FLAG(std::string, set, "",
           "path=value overrides a field of VerifierConfig (trainer/config/config.proto), as in "
@@ -68,7 +72,8 @@ namespace {
 
 constexpr char kUsage[] =
     "Samples k programs for each task, verifies them and reports valid / compiled / correct /\n"
-    "fast_1 / fast_2 / mean speedup as the maximum over k (the paper's definitions).\n"
+    "fast_1 / fast_2 / mean speedup as the maximum over k. --rules=paper: by the paper's "
+    "definitions.\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.";
 
 absl::StatusOr<PromptFormat> PromptFromFlags() {
@@ -84,6 +89,9 @@ absl::StatusOr<PromptFormat> PromptFromFlags() {
 
 absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
   BenchmarkOptions options;
+  const absl::Status rules =
+      ApplyOverride("rules=" + absl::GetFlag(FLAGS_rules), &options.verifier);
+  if (!rules.ok()) return AddContext(rules, "--rules");
   for (const std::string& override : overrides) {
     RETURN_IF_ERROR(ApplyOverride(override, &options.verifier));
   }

@@ -108,6 +108,7 @@ TEST_F(KernelbenchTest, BadFlagsAreNamed) {
       {{"--model=x", "--tasks=y", "--code_block=odd"}, "code_block \"odd\" is unknown"},
       {{"--model=x", "--tasks=y", "--prompt_file=/no/prompt.txt"}, "/no/prompt.txt"},
       {{"--model=x", "--tasks=y", "--set=wrokers=1"}, "wrokers"},
+      {{"--model=x", "--tasks=y", "--rules=exact"}, "STRICT, PAPER, ROBUST"},
   };
   for (const auto& [flags, part] : cases) {
     const CommandResult result = Run(flags);

@@ -76,13 +76,23 @@ std::string MessageToJson(google::protobuf::Message* message) {
   return json;
 }
 
-absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name) {
-  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
-    if (name == absl::string_view(ExecModeName(mode))) return mode;
+absl::StatusOr<Rules> ParseRules(absl::string_view name) {
+  for (const Rules rules : {RULES_STRICT, RULES_ROBUST, RULES_PAPER}) {
+    if (name == absl::string_view(RulesName(rules))) return rules;
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no mode: paper or robust"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is none of the rules paper, strict, robust"));
 }
 
-std::string ExecModeName(ExecMode mode) { return mode == EXEC_MODE_ROBUST ? "robust" : "paper"; }
+std::string RulesName(Rules rules) {
+  switch (rules) {
+    case RULES_ROBUST:
+      return "robust";
+    case RULES_PAPER:
+      return "paper";
+    default:
+      return "strict";
+  }
+}
 
 }  // namespace tritonrl

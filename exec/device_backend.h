@@ -77,11 +77,11 @@ void MakeTextValid(google::protobuf::Message* message);
 // unset fields. Calls MakeTextValid first.
 std::string MessageToJson(google::protobuf::Message* message);
 
-// Parses "paper" or "robust". InvalidArgument names the given value and both valid ones.
-absl::StatusOr<ExecMode> ParseExecMode(absl::string_view name);
+// Parses "paper", "strict" or "robust". InvalidArgument names the given value and the valid ones.
+absl::StatusOr<Rules> ParseRules(absl::string_view name);
 
-// Inverse of ParseExecMode.
-std::string ExecModeName(ExecMode mode);
+// Inverse of ParseRules.
+std::string RulesName(Rules rules);
 
 }  // namespace tritonrl
 

@@ -1,6 +1,6 @@
 // Measures, in one run: verdicts per second of a warm pool, with and without copies of candidates,
-// in paper mode and in robust mode, beside a fresh `python naive_check.py` per candidate; preflight
-// tasks per second; and linted candidates per second of one core.
+// by the strict and the robust rules, beside a fresh `python naive_check.py` per candidate;
+// preflight tasks per second; and linted candidates per second of one core.
 #include <time.h>
 
 #include <future>
@@ -30,7 +30,7 @@ ABSL_FLAG(int, workers, 0, "Processes at once; 0: the number of cores.");
 ABSL_FLAG(int, candidates, 64, "Different candidates for the warm pool.");
 ABSL_FLAG(int, copies, 4, "How often each candidate comes in the run with copies.");
 ABSL_FLAG(int, naive, 8, "Candidates for the naive check, which --nopeer leaves out.");
-ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, in each mode.");
+ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, by strict and by robust rules.");
 ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda.");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out.");
 
@@ -78,10 +78,10 @@ struct PoolRun {
 };
 
 // The rate of the warm pool. With `copies`, most verdicts come from the cache.
-PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int workers,
+PoolRun BenchPool(const std::vector<Pair>& pairs, Rules rules, int copies, int workers,
                   DeviceBackend* backend) {
   VerifierOptions options;
-  options.mode = mode;
+  options.rules = rules;
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
@@ -108,7 +108,7 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int
     }
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  const std::string setting = absl::StrCat("warm pool, mode ", ExecModeName(mode),
+  const std::string setting = absl::StrCat("warm pool, rules ", RulesName(rules),
                                            copies > 1 ? ", with copies" : ", all different");
   std::vector<Figure> figures = {
       {"rate", static_cast<double>(futures.size()) / seconds, "verdicts/s"},
@@ -123,7 +123,7 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, ExecMode mode, int copies, int
 }
 
 // Preflight of different tasks of the corpus, with all their probes.
-void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, ExecMode mode, int count,
+void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, Rules rules, int count,
                     int workers, DeviceBackend* backend) {
   std::vector<Task> tasks;
   std::set<std::string> sources;
@@ -133,13 +133,13 @@ void BenchPreflight(Bench* bench, const std::vector<Pair>& pairs, ExecMode mode,
     tasks.push_back({.id = absl::StrCat("task ", tasks.size()), .source = pair.reference});
   }
   PreflightOptions options;
-  options.mode = mode;
+  options.rules = rules;
   options.device_model = "l40s_mini";
   options.parallel = workers;
   const absl::Time start = absl::Now();
   const PreflightTotals totals = Count(CheckTasks(tasks, backend, options));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  bench->Add(absl::StrCat("preflight, mode ", ExecModeName(mode)),
+  bench->Add(absl::StrCat("preflight, rules ", RulesName(rules)),
              {{"rate", static_cast<double>(tasks.size()) / seconds, "tasks/s"},
               Count("tasks", tasks.size()),
               Count("sound", totals.sound),
@@ -196,11 +196,11 @@ absl::Status Run(Bench* bench) {
   bench->Add(absl::StrCat("pool of ", workers, " workers, ", backend->sandbox_description()),
              {{"time to start", absl::ToDoubleSeconds(absl::Now() - start), "s"}});
   const int copies = absl::GetFlag(FLAGS_copies);
-  std::vector<PoolRun> pools = {BenchPool(pairs, EXEC_MODE_PAPER, 1, workers, backend.get()),
-                                BenchPool(pairs, EXEC_MODE_PAPER, copies, workers, backend.get()),
-                                BenchPool(pairs, EXEC_MODE_ROBUST, 1, workers, backend.get())};
-  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
-    BenchPreflight(bench, pairs, mode, absl::GetFlag(FLAGS_preflight), workers, backend.get());
+  std::vector<PoolRun> pools = {BenchPool(pairs, RULES_STRICT, 1, workers, backend.get()),
+                                BenchPool(pairs, RULES_STRICT, copies, workers, backend.get()),
+                                BenchPool(pairs, RULES_ROBUST, 1, workers, backend.get())};
+  for (const Rules rules : {RULES_STRICT, RULES_ROBUST}) {
+    BenchPreflight(bench, pairs, rules, absl::GetFlag(FLAGS_preflight), workers, backend.get());
   }
   if (!bench->peer().empty()) {
     const int count = std::min<int>(absl::GetFlag(FLAGS_naive), static_cast<int>(pairs.size()));

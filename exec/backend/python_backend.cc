@@ -62,7 +62,7 @@ absl::Status CheckRequest(const ExecRequest& request) {
 std::string ReferenceKey(const ExecRequest& request, const std::string& device,
                          const ExecLimits& limits) {
   return Sha256Hex(absl::StrCat(device, " ", request.device_model(), " ", request.seed(), " ",
-                                TrialsOf(request), " ", request.skip_timing(), " ", request.mode(),
+                                TrialsOf(request), " ", request.skip_timing(), " ", request.rules(),
                                 " ", request.probe_task(), " ", limits.wall_seconds(), " ",
                                 limits.memory_bytes(), "\n", request.reference_source()));
 }

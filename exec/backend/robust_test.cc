@@ -1,5 +1,5 @@
-// Robust mode on real candidates in the real runner: faults that paper mode misses, and honest
-// candidates that must pass.
+// The robust rules on real candidates in the real runner: faults that the strict rules miss, and
+// honest candidates that must pass.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,9 +15,9 @@ namespace {
 class RobustTest : public InterpreterSuite {
  protected:
   ExecResult Run(const std::string& reference, const std::string& candidate,
-                 ExecMode mode = EXEC_MODE_ROBUST) {
+                 Rules rules = RULES_ROBUST) {
     ExecRequest request = MakeExecRequest(candidate, reference, /*seconds=*/30);
-    request.set_mode(mode);
+    request.set_rules(rules);
     return RunOrFail(backend_, request);
   }
 };
@@ -74,7 +74,7 @@ std::string Dot(const char* load) { return absl::StrReplaceAll(kDot, {{"LOAD", l
 
 TEST_F(RobustTest, SumsInHalfPrecisionAreSeen) {
   const std::string reference = Reference("x.sum(1)", "[torch.randn(4, 2048) * 0.05]");
-  EXPECT_EQ(Run(reference, RowSum("tl.float16"), EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(reference, RowSum("tl.float16"), RULES_STRICT).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(reference, RowSum("tl.float16"));
   EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().trial_name(), "random");
@@ -94,7 +94,7 @@ TEST_F(RobustTest, ZerosWhereResultsAreTinyAreSeen) {
   const std::string honest =
       absl::StrReplaceAll(kSoftmaxCandidate, {{"tl.sum(e, 0)", "tl.sum(e, 0) * 1e-3"}});
   const std::string zeros = absl::StrReplaceAll(kSoftmaxCandidate, {{"e / tl.sum(e, 0)", "e * 0"}});
-  EXPECT_EQ(Run(reference, zeros, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(reference, zeros, RULES_STRICT).outcome().reason(), Outcome::OK);
   EXPECT_EQ(Run(reference, zeros).outcome().reason(), Outcome::MISMATCH);
   const ExecResult result = Run(reference, honest);
   EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
@@ -113,7 +113,7 @@ TEST_F(RobustTest, HonestGemmsPassAndLossOfPrecisionDoesNot) {
     EXPECT_EQ(result.outcome().reason(), Outcome::OK) << load << result.DebugString();
   }
   const char* bfloat = "p.to(tl.bfloat16), q.to(tl.bfloat16)";
-  EXPECT_EQ(Run(reference, Dot(bfloat), EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(reference, Dot(bfloat), RULES_STRICT).outcome().reason(), Outcome::OK);
   EXPECT_EQ(Run(reference, Dot(bfloat)).outcome().reason(), Outcome::MISMATCH);
   // If the task itself is in bfloat16, an honest GEMM may use bfloat16 too.
   const std::string half = Reference(
@@ -126,7 +126,7 @@ TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
   // A softmax that does not subtract the maximum overflows in exp for large inputs.
   const std::string naive = absl::StrReplaceAll(
       kSoftmaxCandidate, {{"tl.exp(v - tl.max(v, 0))", "tl.where(i < n, tl.exp(v), 0.0)"}});
-  EXPECT_EQ(Run(kSoftmaxReference, naive, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run(kSoftmaxReference, naive, RULES_STRICT).outcome().reason(), Outcome::OK);
   const ExecResult result = Run(kSoftmaxReference, naive);
   EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().trial_name(), "heavy_tailed");
@@ -136,7 +136,7 @@ TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
   EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
   EXPECT_EQ(honest.trials_run(), 9);
   EXPECT_EQ(honest.robust().trial_names_size(), 9);
-  EXPECT_EQ(Run(kSoftmaxReference, kSoftmaxCandidate, EXEC_MODE_PAPER).trials_run(), 5);
+  EXPECT_EQ(Run(kSoftmaxReference, kSoftmaxCandidate, RULES_STRICT).trials_run(), 5);
 }
 
 TEST_F(RobustTest, ATasksOwnShapesAreTried) {
@@ -159,8 +159,8 @@ TEST_F(RobustTest, ATasksOwnShapesAreTried) {
   EXPECT_EQ(broken.outcome().reason(), Outcome::REFERENCE_FAILED) << broken.DebugString();
   EXPECT_NE(broken.outcome().message().find("get_input_variants()"), std::string::npos)
       << broken.outcome().message();
-  // Paper mode ignores the further shapes.
-  EXPECT_EQ(Run(reference, fixed, EXEC_MODE_PAPER).outcome().reason(), Outcome::OK);
+  // The strict rules ignore the further shapes.
+  EXPECT_EQ(Run(reference, fixed, RULES_STRICT).outcome().reason(), Outcome::OK);
 }
 
 TEST_F(RobustTest, OutputsInOneMemoryAreSeen) {
@@ -185,8 +185,7 @@ class ModelNew(torch.nn.Module):
   const ExecResult result = Run(reference, with("both[0], both[0]"));
   EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
   EXPECT_EQ(result.mismatch().kind(), "shared_memory");
-  EXPECT_EQ(Run(reference, with("both[0], both[0]"), EXEC_MODE_PAPER).outcome().reason(),
-            Outcome::OK);
+  EXPECT_EQ(Run(reference, with("both[0], both[0]"), RULES_STRICT).outcome().reason(), Outcome::OK);
 }
 
 TEST_F(RobustTest, OutputsWithoutFloat64AreComparedAsInThePaper) {
@@ -214,7 +213,7 @@ class ModelNew(torch.nn.Module):
             Outcome::MISMATCH);
 }
 
-// The candidate searches its own process for the names of mode and variants.
+// The candidate searches its own process for the names of rules and variants.
 TEST_F(RobustTest, NothingTellsACandidateItsModeOrTheVariant) {
   const std::string spy = R"py(
 import gc, torch, triton

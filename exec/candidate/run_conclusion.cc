@@ -85,7 +85,7 @@ void Conclude(const ExecRequest& request, const ReferenceResult& reference_resul
   if (found.timing.has_value()) NoteTiming(*found.timing, result);
   if (found.compared > 0) result->set_trials_run(calls[found.compared - 1] + 1);
   if (found.max_error.has_value()) result->set_max_error(*found.max_error);
-  if (request.mode() == EXEC_MODE_ROBUST) {
+  if (request.rules() == RULES_ROBUST) {
     RobustEvidence* const robust = result->mutable_robust();
     *robust = found.robust;
     for (const std::string& name : reference_result.trial_names) robust->add_trial_names(name);

@@ -103,10 +103,10 @@ std::string Changed(const std::string& from, const std::string& to) {
 }
 
 TEST_F(WindowExchangeTest, HonestAndWrongOnes) {
-  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
+  for (const Rules rules : {RULES_STRICT, RULES_ROBUST}) {
     const auto run = [&](const std::string& candidate) {
       ExecRequest request = MakeExecRequest(candidate);
-      request.set_mode(mode);
+      request.set_rules(rules);
       return RunBoth(request);
     };
     const ExecResult honest = run(kSoftmaxCandidate);
@@ -157,8 +157,8 @@ TEST_F(WindowExchangeTest, Probes) {
   ExecRequest request = MakeExecRequest("");
   request.set_reference_only(true);
   request.set_probe_task(true);
-  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
-    request.set_mode(mode);
+  for (const Rules rules : {RULES_STRICT, RULES_ROBUST}) {
+    request.set_rules(rules);
     EXPECT_EQ(RunBoth(request).probes_size(), 8);
   }
 }

@@ -34,7 +34,14 @@ FIELDS = {
         "has_all_memory": False,
         "keep_bytes": 4 << 30,
     },
-    "runner": {**_COMMON, **_WINDOWS, "candidate_source": None, "visible": None, "calls": None},
+    "runner": {
+        **_COMMON,
+        **_WINDOWS,
+        "candidate_source": None,
+        "visible": None,
+        "calls": None,
+        "copy_parameters": True,
+    },
 }
 # Further fields of the result of an oracle that is a reference host.
 HOST_RESULT = {

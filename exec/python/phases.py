@@ -52,12 +52,13 @@ def import_candidate(job, device, folder):
 
 
 def construct(job, device, model_class, arguments, state, folder):
-    """A ModelNew with the weights that were handed over, and sentences on those that it has of its own."""
+    """A ModelNew with the weights that were handed over, and sentences on those that it has of its own. Without
+    copy_parameters it keeps what it drew from the seed, which is the reference's."""
     path = sources.candidate_path(folder)
     try:
         build = lambda: sources.build_model(model_class, arguments, job["weights_seed"])  # noqa: E731
         model = device.make(lambda: device.candidate_call(build, None))
-        own = sources.copy_state(state, model)
+        own = sources.copy_state(state, model) if job["copy_parameters"] else []
     except BaseException as error:
         raise _refused(error, device, "construct_error", "construct", "ModelNew cannot be constructed", path) from error
     return model, own

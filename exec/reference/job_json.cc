@@ -73,12 +73,12 @@ std::vector<int> CallsOf(int trials) {
 
 int MaxVariants(const ExecRequest& request) {
   constexpr int kDerived = 4, kShapes = 8;  // as in variants.py and oracle.py
-  return request.mode() == EXEC_MODE_ROBUST ? kDerived + kShapes : 0;
+  return request.rules() == RULES_ROBUST ? kDerived + kShapes : 0;
 }
 
 std::string ReferenceJobJson(const JobContext& context) {
   Json job = Common(context, "oracle");
-  if (context.request.mode() == EXEC_MODE_ROBUST) {
+  if (context.request.rules() == RULES_ROBUST) {
     job["mode"] = "robust";
     job["variant_seeds"] = context.seeds.variants;
   }
@@ -100,6 +100,7 @@ std::string RunnerJobJson(const JobContext& context, const std::string& visible,
   job["forward_seeds"] = seeds;
   job["candidate_source"] = context.request.candidate_source();
   job["calls"] = CallsOf(trials);
+  if (context.request.rules() == RULES_PAPER) job["copy_parameters"] = false;
   if (context.reference_processes != nullptr) {
     job["windows"] = true;
     job["in_bytes"] = in_bytes;

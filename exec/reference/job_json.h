@@ -33,8 +33,8 @@ int TrialsOf(const ExecRequest& request);
 // same result; each other trial has one.
 std::vector<int> CallsOf(int trials);
 
-// Maximum number of trials after the random ones: in the robust mode 4 variants of the inputs and 8
-// input lists of the task, in the paper's mode 0.
+// Maximum number of trials after the random ones: with RULES_ROBUST 4 variants of the inputs and 8
+// input lists of the task, otherwise 0.
 int MaxVariants(const ExecRequest& request);
 
 // Data that all jobs of one request share.
@@ -59,8 +59,8 @@ std::string ReferenceJobJson(const JobContext& context);
 
 // `visible` is the JSON layout of the tensors that candidates may see, from the reference runner;
 // `trials` is the number of inputs in it. `in_bytes` and `out_bytes` are the sizes of the shared
-// GPU buffers. The job contains neither the reference, nor mode and tolerance, nor the seeds and
-// names of inputs.
+// GPU buffers. The job contains neither the reference, nor the tolerance, nor the seeds and
+// names of inputs; of the rules it tells only whether parameters are copied.
 std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
                           uint64_t in_bytes = 0, uint64_t out_bytes = 0);
 

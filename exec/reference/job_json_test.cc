@@ -217,9 +217,9 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   }
 }
 
-TEST(JobJsonTest, OnlyTheReferenceIsToldTheMode) {
+TEST(JobJsonTest, OnlyTheReferenceIsToldOfTheRobustRules) {
   ExecRequest request;
-  request.set_mode(EXEC_MODE_ROBUST);
+  request.set_rules(RULES_ROBUST);
   const JobContext context{request, "interpreter", DeriveSeeds(1, 5, MaxVariants(request)), 5};
   const Json reference_result = Json::parse(ReferenceJobJson(context));
   EXPECT_EQ(reference_result["mode"], "robust");
@@ -236,6 +236,17 @@ TEST(JobJsonTest, OnlyTheReferenceIsToldTheMode) {
   EXPECT_EQ(DeriveSeeds(1, 5).forward, std::vector<uint64_t>(context.seeds.forward.begin(),
                                                              context.seeds.forward.begin() + 5));
   EXPECT_EQ(DeriveSeeds(1, 5).inputs, context.seeds.inputs);
+}
+
+TEST(JobJsonTest, ThePapersRulesCopyNoParameters) {
+  ExecRequest request;
+  const auto runner = [&request] {
+    const JobContext context{request, "interpreter", DeriveSeeds(1, 5), 5};
+    return Json::parse(RunnerJobJson(context, "{}", 5));
+  };
+  EXPECT_FALSE(runner().contains("copy_parameters"));  // true, the default
+  request.set_rules(RULES_PAPER);
+  EXPECT_EQ(runner()["copy_parameters"], false);
 }
 
 TEST(SeedsTest, DifferAndRepeat) {

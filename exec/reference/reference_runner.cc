@@ -98,7 +98,7 @@ absl::Status ReadHidden(const Json& json, const ExecRequest& request, ReferenceR
       return absl::InvalidArgumentError("the reference made other calls than it was asked for");
     }
     ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(call.at("output")));
-    if (request.mode() == EXEC_MODE_ROBUST) {
+    if (request.rules() == RULES_ROBUST) {
       RETURN_IF_ERROR(ReadExact(call.at("precise"), leaves.size(), &memory, result));
     }
     result->outputs.push_back(std::move(leaves));

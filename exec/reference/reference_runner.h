@@ -53,7 +53,7 @@ struct ReferenceResult {
   std::vector<std::vector<Leaf>> outputs;  // of each call (see CallsOf), in `hidden`
 
   // Robust mode, by call and leaf of its output: the float64 result and its tolerance, in `hidden`.
-  // Empty in the paper's mode.
+  // Empty without RULES_ROBUST.
   std::vector<std::vector<std::optional<ExactLeaf>>> exact;
   std::vector<std::string> trial_names;  // "random", or the variant of the inputs
   std::vector<std::string> notes;        // outputs without a float64 result, with the cause
@@ -77,7 +77,7 @@ struct ReferenceResult {
   bool ok() const { return run.outcome().reason() == Outcome::OK; }
   // Memory of this result in this process.
   int64_t bytes() const;
-  // The tolerance for the output of call number `call`; `exact` is null in the paper's mode.
+  // The tolerance for the output of call number `call`; `exact` is null without RULES_ROBUST.
   Tolerance ToleranceOf(const ExecRequest& request, size_t call) const;
   // Lower bound on the bytes that any forward moves: the first trial's inputs and outputs once, but
   // at most the bytes that the reference itself moves by its own count, as a forward may need only

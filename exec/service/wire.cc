@@ -67,7 +67,7 @@ absl::Status CheckRunRequest(const RunRequest& request) {
   }
   if (exec.task_id().size() > kMaxNameBytes) return Refuse("task_id", "is too long");
   if (exec.device_model().size() > kMaxNameBytes) return Refuse("device_model", "is too long");
-  if (!ExecMode_IsValid(exec.mode())) return Refuse("mode", "is unknown");
+  if (!Rules_IsValid(exec.rules())) return Refuse("rules", "is unknown");
   if (exec.probe_task() && !exec.reference_only()) {
     return Refuse("probe_task", "is for requests with reference_only");
   }

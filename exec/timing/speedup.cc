@@ -144,6 +144,11 @@ void ConcludeSpeedup(const ReferenceResult& reference_result,
     result->set_candidate_seconds(timing->candidate.event);
     result->set_outside_seconds(OutsideSeconds(timing->reference, timing->candidate));
     DescribeTiming(*timing, result->mutable_timing());
+    if (timing->paper_rules) {
+      result->clear_outside_seconds();
+      result->set_speedup(timing->paper_speedup.value_or(0));
+      return;
+    }
     floor = MeasuredFloor(reference_result, *timing);
     if (!IsBelievable(result->candidate_seconds(), result->outside_seconds(),
                       timing->spin_seconds)) {

@@ -100,10 +100,12 @@ struct TimingResult {
   SpeedupInterval speedup;
   std::vector<double> ratios;           // of each block: reference / candidate
   std::optional<double> paper_speedup;  // ratio of the means of ten plain calls each
-  double bytes_per_second = 0;          // measured write bandwidth of the GPU
-  double spin_seconds = 0;              // wait before each call
-  double operations_per_second = 0;     // upper bound of simple operations on this kind of GPU
-  std::vector<GpuState> gpu;            // before and after each round of the reference
+  // RULES_PAPER: only the ten calls were timed. The times of one forward are their means.
+  bool paper_rules = false;
+  double bytes_per_second = 0;       // measured write bandwidth of the GPU
+  double spin_seconds = 0;           // wait before each call
+  double operations_per_second = 0;  // upper bound of simple operations on this kind of GPU
+  std::vector<GpuState> gpu;         // before and after each round of the reference
   // Seconds spent on each part: preparation, wait for the GPU, rounds, loading of trials, output
   // checks.
   double ready_seconds = 0, wait_seconds = 0, round_seconds = 0, load_seconds = 0,
@@ -133,7 +135,7 @@ struct TimingSides {
 // call of each round, drawn at random so that the candidate cannot foresee it, runs on the trial's
 // own inputs. Its output is checked after the candidate's first round and after a random share of
 // the others: all if outputs are small, a quarter if they are large. Tells both sides to end when
-// the timing is over.
+// the timing is over. By the paper's rules (RULES_PAPER) the ten calls are all that is timed.
 TimingResult MeasureInterleaved(const ExecRequest& request, const ReferenceResult& reference_result,
                                 const TimingSides& sides);
 

@@ -90,8 +90,10 @@ class TurnsTest : public testing::Test {
     backend_ = nullptr;
   }
 
-  ExecResult Run(const std::string& candidate, const std::string& reference = "") {
+  ExecResult Run(const std::string& candidate, const std::string& reference = "",
+                 Rules rules = RULES_STRICT) {
     ExecRequest request;
+    request.set_rules(rules);
     request.set_reference_source(reference +
                                  "if job['role'] == 'oracle': result['modelled'] = False\n");
     request.set_candidate_source(candidate);
@@ -144,6 +146,19 @@ TEST_F(TurnsTest, TheSpeedupIsTheRatio) {
   const ExecResult result = Run("timing['sleep'] = 0.005");
   EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
   EXPECT_GT(result.timing().speedup_low(), 1) << result.ShortDebugString();
+}
+
+TEST_F(TurnsTest, ThePapersRulesTimeTenCallsAndNothingElse) {
+  const ExecResult result = Run("timing['sleep'] = 0.005", "", RULES_PAPER);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
+  EXPECT_EQ(result.timing().block_ratios_size(), 0);
+  EXPECT_GT(result.timing().paper_speedup(), 1);
+  EXPECT_EQ(result.speedup(), result.timing().paper_speedup());
+  EXPECT_DOUBLE_EQ(result.reference_seconds() / result.candidate_seconds(), result.speedup());
+  // Neither the clock outside nor the outputs of timed calls are looked at.
+  EXPECT_EQ(Run("timing['claim'] = 1e-4", "", RULES_PAPER).outcome().reason(), Outcome::OK);
+  EXPECT_EQ(Run("timing['output'] = {'value': 2}", "", RULES_PAPER).outcome().reason(),
+            Outcome::OK);
 }
 
 TEST_F(TurnsTest, WhatTheReferencesProcessSawOfTheGpuIsTold) {

@@ -132,6 +132,7 @@ void CheckTasks(const TasksConfig& tasks, Checks* checks) {
   }
   checks->That(tasks.level_mixture_size() == 0 || sum > 0,
                "tasks.level_mixture has no entry above 0, so no task could be drawn");
+  checks->Positive("tasks.preflight_wait_s", tasks.preflight_wait_s());
   checks->Ok(
       AddContext(CheckResponseStyleNames(tasks.response_style(), tasks.code_block()), "tasks"));
   checks->That(tasks.prompt_style() == TasksConfig::FULL ||

@@ -138,6 +138,7 @@ constexpr Figure kFigures[] = {
     {"Objective, no penalty", "grpo_", "objective.kl_coefficient", "0"},
     {"Verifier, func", "grpo_", "verifier.judge.mode", "REQUIRED"},
     {"Verifier, correct", "grpo_", "verifier.trials", "5"},
+    {"Verifier, its rules", "grpo_", "verifier.rules", "PAPER"},
     {"Metrics, pass@10", "grpo_", "eval.samples", "10"},
 };
 
@@ -209,6 +210,7 @@ TEST(Configs, GrpoHrdMiniMentionsEveryField) {
   const auto config = LoadGrpoHrdConfig(PathOf("grpo_hrd_mini.textproto"), {});
   EXPECT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->verifier().judge().mode(), JudgeConfig::NONE);
+  EXPECT_EQ(config->verifier().rules(), VerifierConfig::STRICT);
   const std::string text = TextOf("grpo_hrd_mini.textproto");
   ExpectComments(text);
   std::vector<std::string> names;

@@ -33,10 +33,45 @@ Metrics ReadMetrics(const nlohmann::json& json, const std::string& prefix) {
   Metrics metrics;
   for (const Figure& figure : kFigures)
     metrics.*figure.value = json.value(prefix + figure.name, 0.0);
-  metrics.tasks = json.value("tasks", 0);
   metrics.modelled = json.value("modelled", false);
   return metrics;
 }
+
+// The fields of one group of tasks, after `prefix`.
+void AddTaskMetrics(const std::string& prefix, const TaskMetrics& metrics, MetricFields* fields) {
+  for (const auto& [k, at_k] : metrics.pass_at) {
+    AddMetrics(absl::StrCat(prefix, "pass_", k, "_"), at_k, fields);
+  }
+  for (const auto& [k, first_k] : metrics.max_over_first) {
+    AddMetrics(absl::StrCat(prefix, "max_", k, "_"), first_k, fields);
+  }
+  if (metrics.has_greedy) AddMetrics(prefix + "greedy_", metrics.greedy, fields);
+}
+
+// Inverse of AddTaskMetrics for numbers of samples up to `k`.
+void ReadTaskMetrics(const nlohmann::json& json, const std::string& prefix, int k,
+                     TaskMetrics* metrics) {
+  metrics->tasks = json.value(prefix + "tasks", 0);
+  const auto read = [&](const std::string& name) {
+    Metrics figures = ReadMetrics(json, prefix + name);
+    figures.tasks = metrics->tasks;
+    return figures;
+  };
+  const auto has = [&](const std::string& name) {
+    return json.contains(prefix + name + "correct");
+  };
+  for (int at = 1; at <= k; ++at) {
+    const std::string pass = absl::StrCat("pass_", at, "_"), max = absl::StrCat("max_", at, "_");
+    if (has(pass)) metrics->pass_at[at] = read(pass);
+    if (has(max)) metrics->max_over_first[at] = read(max);
+  }
+  metrics->has_greedy = has("greedy_");
+  if (metrics->has_greedy) metrics->greedy = read("greedy_");
+}
+
+constexpr int kMaxLevel = 9;
+
+std::string LevelPrefix(int level) { return absl::StrCat("level", level, "_"); }
 
 // Builds a table with rows of a label, the values before and after, and the change.
 class Table {
@@ -80,39 +115,70 @@ double FusedShare(const std::vector<SampleRecord>& records) {
   return fused + split > 0 ? static_cast<double>(fused) / (fused + split) : 0.0;
 }
 
+namespace {
+
+// The largest number of samples at which all tasks can be evaluated. A task that lost samples to
+// infrastructure errors limits it for all tasks, so that all have the same number.
+int CommonSamples(const std::vector<SampleRecord>& sampled, int k) {
+  std::map<std::string, int> counted;  // samples of a task that are not infrastructure errors
+  for (const SampleRecord& record : sampled) {
+    counted[record.task_id] += IsInfraError(record.verdict) ? 0 : 1;
+  }
+  for (const auto& [task, n] : counted) {
+    if (n > 0) k = std::min(k, n);
+  }
+  return k;
+}
+
+// Fills in the figures of the samples at 1, 5, 10, ... and k.
+absl::Status FillSampled(const MetricsBuilder& builder, int k, TaskMetrics* metrics) {
+  for (const int at : std::set<int>{1, 5, 10, 20, 50, 100, k}) {
+    if (at > k) continue;
+    ASSIGN_OR_RETURN(metrics->pass_at[at], builder.PassAtK(at));
+    metrics->max_over_first[at] = builder.MaxOverFirst(at);
+  }
+  metrics->tasks = metrics->pass_at[1].tasks;
+  return absl::OkStatus();
+}
+
+void FillGreedy(const MetricsBuilder& builder, TaskMetrics* metrics) {
+  metrics->has_greedy = true;
+  metrics->greedy = builder.MaxOverSamples();
+  if (metrics->pass_at.empty()) metrics->tasks = metrics->greedy.tasks;
+}
+
+}  // namespace
+
 absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& sampled,
                                            const std::vector<SampleRecord>& greedy) {
   EvaluationResult result;
-  MetricsBuilder builder;
-  std::map<std::string, int> counted;  // samples of a task that are not infrastructure errors
+  constexpr int kAll = 0;  // in the place of a level
+  std::map<int, MetricsBuilder> of_samples, of_greedy;
   double tokens = 0;
   for (const SampleRecord& record : sampled) {
-    builder.Add(record.verdict);
-    int& n = counted[record.task_id];
-    if (!IsInfraError(record.verdict)) ++n;
+    of_samples[kAll].Add(record.verdict);
+    if (record.level > 0) of_samples[record.level].Add(record.verdict);
     result.k = std::max(result.k, record.index + 1);
     tokens += record.tokens;
   }
+  for (const SampleRecord& record : greedy) {
+    of_greedy[kAll].Add(record.verdict);
+    if (record.level > 0) of_greedy[record.level].Add(record.verdict);
+  }
+  const auto part = [&](int level) -> TaskMetrics* {
+    return level == kAll ? &result : &result.levels[level];
+  };
+  const int k = CommonSamples(sampled, result.k);
+  for (const auto& [level, builder] : of_samples) {
+    RETURN_IF_ERROR(FillSampled(builder, k, part(level)));
+  }
+  for (const auto& [level, builder] : of_greedy) FillGreedy(builder, part(level));
   if (!sampled.empty()) {
     result.mean_tokens = tokens / sampled.size();
-    // A task that lost samples to infrastructure errors limits k for all tasks, so that all are
-    // evaluated with the same k.
-    int k = result.k;
-    for (const auto& [task, n] : counted) {
-      if (n > 0) k = std::min(k, n);
-    }
-    for (int at : std::set<int>{1, 5, 10, 20, 50, 100, k}) {
-      if (at > k) continue;
-      ASSIGN_OR_RETURN(result.pass_at[at], builder.PassAtK(at));
-      result.infra_errors = result.pass_at[at].infra_errors;
-    }
+    result.infra_errors = result.pass_at.at(1).infra_errors;
     result.fused_share = FusedShare(sampled);
   }
   if (!greedy.empty()) {
-    MetricsBuilder greedy_builder;
-    for (const SampleRecord& record : greedy) greedy_builder.Add(record.verdict);
-    result.has_greedy = true;
-    result.greedy = greedy_builder.MaxOverSamples();
     result.greedy_fused_share = FusedShare(greedy);
     result.infra_errors += result.greedy.infra_errors;
   }
@@ -127,22 +193,19 @@ MetricFields EvaluationFields(const EvaluationResult& result) {
   fields.emplace_back("k", static_cast<int64_t>(result.k));
   fields.emplace_back("temperature", result.temperature);
   fields.emplace_back("modelled", modelled);
+  fields.emplace_back("tasks", static_cast<int64_t>(result.tasks));
   if (result.pass_at.count(1) > 0) {
-    const Metrics& mean = result.pass_at.at(1);
-    fields.emplace_back("tasks", static_cast<int64_t>(mean.tasks));
-    AddMetrics("", mean, &fields);
+    AddMetrics("", result.pass_at.at(1), &fields);
     fields.emplace_back("fused_rate", result.fused_share);
     fields.emplace_back("mean_tokens", result.mean_tokens);
   }
-  for (const auto& [k, metrics] : result.pass_at) {
-    AddMetrics(absl::StrCat("pass_", k, "_"), metrics, &fields);
-  }
-  if (result.has_greedy) {
-    if (result.pass_at.empty()) {
-      fields.emplace_back("tasks", static_cast<int64_t>(result.greedy.tasks));
-    }
-    AddMetrics("greedy_", result.greedy, &fields);
-    fields.emplace_back("greedy_fused_rate", result.greedy_fused_share);
+  AddTaskMetrics("", result, &fields);
+  if (result.has_greedy) fields.emplace_back("greedy_fused_rate", result.greedy_fused_share);
+  for (const auto& [level, metrics] : result.levels) {
+    const std::string prefix = LevelPrefix(level);
+    fields.emplace_back(prefix + "tasks", static_cast<int64_t>(metrics.tasks));
+    if (metrics.pass_at.count(1) > 0) AddMetrics(prefix, metrics.pass_at.at(1), &fields);
+    AddTaskMetrics(prefix, metrics, &fields);
   }
   fields.emplace_back("infra_errors", static_cast<int64_t>(result.infra_errors));
   fields.emplace_back("seconds", result.seconds);
@@ -158,27 +221,52 @@ absl::StatusOr<EvaluationResult> EvaluationFromJson(const std::string& line) {
   result.step = json.value("step", int64_t{0});
   result.k = json.value("k", 0);
   result.temperature = json.value("temperature", 1.0);
-  for (int k = 1; k <= result.k; ++k) {
-    const std::string prefix = absl::StrCat("pass_", k, "_");
-    if (json.contains(prefix + "correct")) result.pass_at[k] = ReadMetrics(json, prefix);
+  ReadTaskMetrics(json, "", result.k, &result);
+  for (int level = 1; level <= kMaxLevel; ++level) {
+    const std::string prefix = LevelPrefix(level);
+    if (!json.contains(prefix + "tasks")) continue;
+    ReadTaskMetrics(json, prefix, result.k, &result.levels[level]);
   }
   result.fused_share = json.value("fused_rate", 0.0);
   result.mean_tokens = json.value("mean_tokens", 0.0);
-  result.has_greedy = json.contains("greedy_correct");
-  if (result.has_greedy) result.greedy = ReadMetrics(json, "greedy_");
   result.greedy_fused_share = json.value("greedy_fused_rate", 0.0);
   result.infra_errors = json.value("infra_errors", 0);
   result.seconds = json.value("seconds", 0.0);
   return result;
 }
 
+namespace {
+
+// The rows of one level: few, as the total has all.
+void AddLevelRows(int level, const TaskMetrics& before, const TaskMetrics& after, Table* table) {
+  const auto label = [level](const std::string& name) {
+    return absl::StrCat("level ", level, ": ", name);
+  };
+  table->Row(label("tasks"), absl::StrCat(before.tasks), absl::StrCat(after.tasks), "");
+  for (const auto& [k, metrics] : before.pass_at) {
+    const auto it = after.pass_at.find(k);
+    if (it == after.pass_at.end()) continue;
+    const Metrics& now = it->second;
+    if (k > 1) {
+      table->Percent(label(absl::StrCat("correct, pass@", k)), metrics.correct, now.correct);
+      continue;
+    }
+    table->Percent(label("correct"), metrics.correct, now.correct);
+    table->Percent(label("speedup > 1"), metrics.fast_1, now.fast_1);
+    table->Number(label("mean speedup"), metrics.mean_speedup, now.mean_speedup, "x");
+  }
+  if (before.has_greedy && after.has_greedy) {
+    table->Percent(label("correct, greedy"), before.greedy.correct, after.greedy.correct);
+  }
+}
+
+}  // namespace
+
 std::string EvaluationTable(const EvaluationResult& before, const EvaluationResult* after) {
   const EvaluationResult& last = after != nullptr ? *after : before;
   Table table(after != nullptr);
-  const int tasks = before.sampled() && before.pass_at.count(1) > 0 ? before.pass_at.at(1).tasks
-                                                                    : before.greedy.tasks;
   table.Line(absl::StrCat(
-      "Held-out tasks: ", tasks,
+      "Held-out tasks: ", before.tasks,
       before.sampled()
           ? absl::StrCat(", ", before.k, " samples each at temperature ", before.temperature)
           : ""));
@@ -200,9 +288,21 @@ std::string EvaluationTable(const EvaluationResult& before, const EvaluationResu
     }
     table.Percent(absl::StrCat("correct, pass@", k), metrics.correct, now.correct);
   }
+  for (const auto& [k, metrics] : before.max_over_first) {
+    const auto it = last.max_over_first.find(k);
+    // With all samples this is pass@k.
+    if (k == 1 || k == before.k || it == last.max_over_first.end()) continue;
+    table.Percent(absl::StrCat("correct, max of first ", k), metrics.correct, it->second.correct);
+  }
   if (before.has_greedy && last.has_greedy) {
     table.Percent("correct, greedy", before.greedy.correct, last.greedy.correct);
     table.Percent("fused plans, greedy", before.greedy_fused_share, last.greedy_fused_share);
+  }
+  for (const auto& [level, metrics] : before.levels) {
+    const auto it = last.levels.find(level);
+    // One level is the total.
+    if (before.levels.size() < 2 || it == last.levels.end()) continue;
+    AddLevelRows(level, metrics, it->second, &table);
   }
   if (before.infra_errors + last.infra_errors > 0) {
     table.Row("samples dropped (infra errors)", absl::StrCat(before.infra_errors),

@@ -137,6 +137,14 @@ std::string EvaluationLine(const EvaluationResult& result) {
   if (result.has_greedy) {
     absl::StrAppendFormat(&line, " greedy correct %.1f%%", 100 * result.greedy.correct);
   }
+  if (result.levels.size() > 1) {
+    for (const auto& [level, metrics] : result.levels) {
+      const auto of_level = metrics.pass_at.find(1);
+      absl::StrAppendFormat(
+          &line, " level %d correct %.1f%%", level,
+          100 * (of_level != metrics.pass_at.end() ? of_level->second : metrics.greedy).correct);
+    }
+  }
   absl::StrAppendFormat(&line, " (%.0fs)", result.seconds);
   return line;
 }

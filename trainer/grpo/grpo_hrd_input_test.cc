@@ -88,8 +88,12 @@ TEST_F(GrpoHrdTest, TasksThatDoNotRunAreNamedAndLeftOut) {
   // With a good task in addition the samples of the failing task are left out and counted.
   ASSERT_TRUE(
       WriteFileAtomic(Out("tasks/level1/3_good.py"), ReadFile(good + "/" + names[0]).value()).ok());
-  result = Run(Command("beside", sets));
+  // The two tasks are an epoch of one step.
+  std::vector<std::string> epoch = sets;
+  epoch.insert(epoch.end(), {"steps=0", "epochs=1"});
+  result = Run(Command("beside", epoch));
   EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Lines(Out("beside") + "/metrics.jsonl"), 1);
   EXPECT_THAT(result.err, HasSubstr("dropped (infra errors)"));
 }
 

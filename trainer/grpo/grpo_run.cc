@@ -111,7 +111,7 @@ class GrpoRun {
   absl::StatusOr<bool> AnyStop(const absl::Status& status);
 
   // Members are in the order of construction; each uses only those above it.
-  const GrpoHrdConfig& config_;
+  GrpoHrdConfig config_;  // its steps are set when the tasks are known
   ProcessGroup& ranks_;
   RankPlacement& placement_;
   TrainingRun run_;
@@ -154,7 +154,8 @@ absl::Status GrpoRun::LoadVerification() {
   VerificationOptions options;
   options.config = config_.verifier();
   // A rank that only learns verifies nothing, except for rank 0's preflight of the tasks.
-  const bool preflight = config_.tasks().preflight() && ranks_.is_root();
+  const bool preflight =
+      ranks_.is_root() && (config_.tasks().preflight() || config_.tasks().preflight_held_out());
   if (!placement_.generates() && !preflight) options.config.set_workers(1);
   options.seed = config_.seed();
   options.journal = paths_.VerdictJournal(ranks_.rank());
@@ -165,7 +166,10 @@ absl::Status GrpoRun::LoadVerification() {
 
 absl::Status GrpoRun::LoadTasks() {
   ASSIGN_OR_RETURN(tasks_, LoadRunTasks(config_, *model_.policy->tokenizer,
-                                        model_.policy->chat.get(), verification_, &ranks_));
+                                        model_.policy->chat.get(), verification_,
+                                        paths_.PreflightJournal(), &ranks_));
+  config_.set_steps(tasks_->steps);
+  if (model_.learner != nullptr) model_.learner->set_total_steps(tasks_->steps);
   return absl::OkStatus();
 }
 
@@ -196,14 +200,14 @@ void GrpoRun::Introduce() {
   const Policy& policy = *model_.policy;
   run_.Say(absl::StrFormat(
       "GRPO-HRD: %.2fM parameters on %s; %d training tasks, %d held out; %d steps of %d prompts x "
-      "%d samples; %s.\nRun folder: %s",
+      "%d samples; %s; %s.\nRun folder: %s",
       policy.config.NumParameters() / 1e6, DescribeDevice(policy.device()), tasks_->training_tasks,
       evaluator_->num_tasks(), config_.steps(), config_.prompts_per_step(), config_.group_size(),
       verification_.backend->modelled()
           ? absl::StrCat("candidates compiled for sm_89 and executed on the CPU, times modelled (",
                          config_.verifier().device_model(), ")")
           : "candidates executed and timed on the GPU",
-      run_.dir()));
+      DescribeJudge(config_.verifier().judge()), run_.dir()));
   for (const std::string& lengths : tasks_->prompt_lengths) run_.Say(lengths + ".");
   run_.Say(absl::StrCat("Chat template: ", policy.chat->source(), "."));
   run_.Say(style_.Sentence() + ".");

@@ -1,6 +1,7 @@
 #include "trainer/grpo/prompts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -167,30 +168,64 @@ absl::StatusOr<PromptSampler> PromptSampler::Make(PromptSamplerOptions options,
     sampler.pools_.push_back(std::move(pool));
     sampler.chances_.push_back(options.level_mixture[i]);
   }
+  if (!sampler.tasks_.empty()) {
+    sampler.passes_ = std::make_unique<TaskPasses>(options.seed, sampler.pools_, sampler.chances_);
+  }
   sampler.options_ = std::move(options);
   return sampler;
 }
 
-std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t step,
-                                                                     int count) const {
+PromptSampler::DrawnTasks PromptSampler::Draw(int64_t step, int count) const {
+  return options_.passes ? DrawPasses(step, count) : DrawIndependent(step, count);
+}
+
+std::shared_ptr<const PreparedTask> PromptSampler::Compose(uint64_t pick) const {
+  // Only the reference is used, so the settings for mistakes do not matter.
+  CorpusSettings settings;
+  settings.seed = MixKeys({options_.seed, kPromptStream});
+  Task task;
+  task.id = absl::StrCat("generated/", pick);
+  CorpusExample example = MakeCorpusExample(settings, pick);
+  task.source = std::move(example.reference);
+  task.level = example.level;
+  return std::make_shared<const PreparedTask>(
+      PrepareTask(std::move(task), options_.format, *tokenizer_, options_.chat));
+}
+
+int64_t PromptSampler::ComposedAmong(int64_t prompts) const {
+  return static_cast<int64_t>(options_.generated_share * static_cast<double>(prompts));
+}
+
+int64_t PromptSampler::PromptsOf(double epochs) const {
+  if (passes_ == nullptr || options_.generated_share >= 1) return 0;
+  return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(passes_->epoch_length()) /
+                                        (1 - options_.generated_share)));
+}
+
+PromptSampler::DrawnTasks PromptSampler::DrawPasses(int64_t step, int count) const {
+  DrawnTasks drawn;
+  for (int64_t prompt = step * count; prompt < (step + 1) * count; ++prompt) {
+    const int64_t composed = ComposedAmong(prompt);
+    if (ComposedAmong(prompt + 1) > composed) {
+      const auto number = static_cast<uint64_t>(composed);
+      drawn.push_back(Compose(MixKeys({options_.seed, kPromptStream, number})));
+    } else {
+      drawn.push_back(tasks_[passes_->At(prompt - composed)]);
+    }
+  }
+  return drawn;
+}
+
+PromptSampler::DrawnTasks PromptSampler::DrawIndependent(int64_t step, int count) const {
   Philox random(MixKeys({options_.seed, static_cast<uint64_t>(step)}), kPromptStream);
-  std::vector<std::shared_ptr<const PreparedTask>> drawn;
+  DrawnTasks drawn;
   std::set<int> used;
   for (int i = 0; i < count; ++i) {
     const double kind = random.Uniform();
     const double level = random.Uniform();
     const uint64_t pick = random.Next64();
     if (kind < options_.generated_share) {
-      // Only the reference is used, so the settings for mistakes do not matter.
-      CorpusSettings settings;
-      settings.seed = MixKeys({options_.seed, kPromptStream});
-      Task task;
-      task.id = absl::StrCat("generated/", pick);
-      CorpusExample example = MakeCorpusExample(settings, pick);
-      task.source = std::move(example.reference);
-      task.level = example.level;
-      drawn.push_back(std::make_shared<const PreparedTask>(
-          PrepareTask(std::move(task), options_.format, *tokenizer_, options_.chat)));
+      drawn.push_back(Compose(pick));
       continue;
     }
     const std::vector<int>& pool = pools_[DrawIndex(chances_, level)];
@@ -206,31 +241,53 @@ std::vector<std::shared_ptr<const PreparedTask>> PromptSampler::Draw(int64_t ste
   return drawn;
 }
 
+namespace {
+
+// GrpoHrdConfig.steps, or the steps of its epochs.
+absl::StatusOr<int64_t> StepsOf(const GrpoHrdConfig& config, const PromptSampler& prompts) {
+  if (config.steps() > 0) return config.steps();
+  const int64_t wanted = prompts.PromptsOf(config.epochs());
+  if (wanted == 0) {
+    return absl::InvalidArgumentError(
+        "steps is 0, and epochs needs task files, but tasks.generated_share is 1, so that all "
+        "tasks "
+        "are composed anew; set steps");
+  }
+  return (wanted + config.prompts_per_step() - 1) / config.prompts_per_step();
+}
+
+}  // namespace
+
 absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
                                       const ChatTemplate* chat, const Verification& verification,
-                                      ProcessGroup* ranks) {
+                                      const std::string& preflight_journal, ProcessGroup* ranks) {
   const TasksConfig& tasks = config.tasks();
   PromptSamplerOptions options;
   options.seed = config.seed();
   options.level_mixture.assign(tasks.level_mixture().begin(), tasks.level_mixture().end());
   options.generated_share = tasks.generated_share();
   options.chat = chat;
+  options.passes = tasks.sampling() == TasksConfig::PASSES;
   ASSIGN_OR_RETURN(const PromptFormats formats, LoadPromptFormats(tasks));
   options.format = formats.train;
-  const auto load = [&](const auto& folders,
-                        const PromptFormat& format) -> absl::StatusOr<PreparedTasks> {
+  const auto load = [&](const auto& folders, const PromptFormat& format,
+                        bool check) -> absl::StatusOr<PreparedTasks> {
     ASSIGN_OR_RETURN(PreparedTasks loaded,
                      LoadPreparedTasks({folders.begin(), folders.end()}, format, tokenizer,
                                        config.sampling().max_prompt_tokens(), chat));
-    if (tasks.preflight()) RETURN_IF_ERROR(RemoveUnsoundTasks(verification, ranks, &loaded));
+    if (!check) return loaded;
+    const PreflightSettings preflight = {.journal = preflight_journal,
+                                         .give_up = absl::Seconds(tasks.preflight_wait_s())};
+    RETURN_IF_ERROR(RemoveUnsoundTasks(verification, preflight, ranks, &loaded));
     return loaded;
   };
   PreparedTasks train, held_out;
   if (tasks.train_size() > 0 || tasks.generated_share() < 1) {
-    ASSIGN_OR_RETURN(train, load(tasks.train(), formats.train));
+    ASSIGN_OR_RETURN(train, load(tasks.train(), formats.train, tasks.preflight()));
   }
   if (tasks.held_out_size() > 0) {
-    ASSIGN_OR_RETURN(held_out, load(tasks.held_out(), formats.held_out));
+    ASSIGN_OR_RETURN(held_out,
+                     load(tasks.held_out(), formats.held_out, tasks.preflight_held_out()));
   }
   const int training_tasks = static_cast<int>(train.tasks.size());
   std::vector<std::string> prompt_lengths = {
@@ -241,7 +298,8 @@ absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokeniz
   }
   ASSIGN_OR_RETURN(PromptSampler prompts,
                    PromptSampler::Make(std::move(options), std::move(train.tasks), &tokenizer));
-  RunTasks set{.prompts = std::move(prompts), .training_tasks = training_tasks};
+  ASSIGN_OR_RETURN(const int64_t steps, StepsOf(config, prompts));
+  RunTasks set{.prompts = std::move(prompts), .training_tasks = training_tasks, .steps = steps};
   set.prompt_lengths = std::move(prompt_lengths);
   const size_t max_tasks = config.eval().max_tasks();
   if (max_tasks > 0 && held_out.tasks.size() > max_tasks) held_out.tasks.resize(max_tasks);

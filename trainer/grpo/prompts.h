@@ -15,6 +15,7 @@
 #include "tasks/prompt_format.h"
 #include "tasks/response_style.h"
 #include "trainer/config/config.pb.h"
+#include "trainer/grpo/task_passes.h"
 
 // The tasks of a run with their prompts, and the draw of a training step's tasks.
 
@@ -74,6 +75,8 @@ struct PromptSamplerOptions {
   std::vector<double> level_mixture;
   // Share of prompts, in [0, 1], for tasks that the generator composes.
   double generated_share = 0;
+  // False: TasksConfig.INDEPENDENT.
+  bool passes = true;
   PromptFormat format;
   const ChatTemplate* chat = nullptr;  // as in PrepareTask; outlives the sampler
 };
@@ -87,12 +90,25 @@ class PromptSampler {
                                             std::vector<PreparedTask> tasks,
                                             const Tokenizer* tokenizer);
 
-  // Draws the `count` tasks of a step. A task is drawn again in one step only after all others of
-  // its level. Composed tasks have the id "generated/<number>".
+  // Draws the `count` tasks of a step; all steps of a run have the same count. A task is drawn
+  // again in one step only after all others of its level. Composed tasks have the id
+  // "generated/<number>".
   std::vector<std::shared_ptr<const PreparedTask>> Draw(int64_t step, int count) const;
 
+  // Prompts of `epochs` passes over the tasks, rounded up, with the composed tasks among them;
+  // 0 if all tasks are composed.
+  int64_t PromptsOf(double epochs) const;
+
  private:
+  using DrawnTasks = std::vector<std::shared_ptr<const PreparedTask>>;
+
   PromptSampler() = default;
+  DrawnTasks DrawPasses(int64_t step, int count) const;
+  DrawnTasks DrawIndependent(int64_t step, int count) const;
+  // Composed task number `pick`.
+  std::shared_ptr<const PreparedTask> Compose(uint64_t pick) const;
+  // Composed tasks among the first `prompts` prompts, with TasksConfig.PASSES.
+  int64_t ComposedAmong(int64_t prompts) const;
 
   PromptSamplerOptions options_;
   const Tokenizer* tokenizer_ = nullptr;
@@ -101,23 +117,26 @@ class PromptSampler {
   // tasks.
   std::vector<std::vector<int>> pools_;
   std::vector<double> chances_;
+  std::unique_ptr<TaskPasses> passes_;  // null: all tasks are composed
 };
 
 // The tasks of a configuration.
 struct RunTasks {
   PromptSampler prompts;  // draws from the training tasks
   int training_tasks = 0;
+  int64_t steps = 0;  // GrpoHrdConfig.steps, or the number that its epochs need
   std::vector<std::shared_ptr<const PreparedTask>> held_out;
   std::vector<std::string> problems;        // as in PreparedTasks
   std::vector<std::string> prompt_lengths;  // DescribePrompts, with the tasks' kind in front
 };
 
 // Loads the tasks of a configuration. Called by all ranks together, as the preflight removes the
-// same tasks on each. `tokenizer` and `chat` must outlive the result. Errors: those of
-// LoadPreparedTasks, RemoveUnsoundTasks and PromptSampler::Make.
+// same tasks on each. `preflight_journal`: the run's file of preflight results. `tokenizer` and
+// `chat` must outlive the result. Errors: those of LoadPreparedTasks, RemoveUnsoundTasks and
+// PromptSampler::Make; InvalidArgument if epochs are asked for and there is no task file.
 absl::StatusOr<RunTasks> LoadRunTasks(const GrpoHrdConfig& config, const Tokenizer& tokenizer,
                                       const ChatTemplate* chat, const Verification& verification,
-                                      ProcessGroup* ranks);
+                                      const std::string& preflight_journal, ProcessGroup* ranks);
 
 }  // namespace tritonrl
 

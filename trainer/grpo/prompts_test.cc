@@ -13,6 +13,8 @@
 #include "base/status.h"
 #include "model/chat/chat_template.h"
 #include "model/chat/testing/chat_folder.h"
+#include "parallel/process_group.h"
+#include "trainer/grpo/verification.h"
 #include "trainer/testing/test_model.h"
 
 namespace tritonrl {
@@ -68,7 +70,7 @@ TEST_F(PromptSamplerTest, DependsOnSeedAndStepAlone) {
 }
 
 TEST_F(PromptSamplerTest, NoTaskTwiceWhileThereAreOthers) {
-  const PromptSampler sampler = Make({}, Tasks(6, 4));
+  const PromptSampler sampler = Make({.passes = false}, Tasks(6, 4));
   std::set<std::string> seen;
   for (int step = 0; step < 30; ++step) {
     const std::vector<std::string> ids = Ids(sampler, step, 10);
@@ -82,6 +84,7 @@ TEST_F(PromptSamplerTest, NoTaskTwiceWhileThereAreOthers) {
 
 TEST_F(PromptSamplerTest, LevelsFollowTheMixture) {
   PromptSamplerOptions options;
+  options.passes = false;
   options.level_mixture = {3, 1};  // need not add up to 1
   const PromptSampler sampler = Make(options, Tasks(50, 50));
   int ones = 0;
@@ -91,6 +94,61 @@ TEST_F(PromptSamplerTest, LevelsFollowTheMixture) {
   EXPECT_NEAR(ones / 2000.0, 0.75, 0.05);  // five standard errors
   options.level_mixture = {1, 0};
   for (const auto& task : Make(options, Tasks(5, 5)).Draw(0, 5)) EXPECT_EQ(task->task.level, 1);
+}
+
+TEST_F(PromptSamplerTest, EachTaskComesOnceAnEpoch) {
+  const PromptSampler sampler = Make({}, Tasks(25, 15));
+  EXPECT_EQ(sampler.PromptsOf(1), 40);
+  EXPECT_EQ(sampler.PromptsOf(2), 80);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::set<std::string> seen;
+    for (int step = 5 * epoch; step < 5 * epoch + 5; ++step) {
+      const std::vector<std::string> ids = Ids(sampler, step, 8);
+      seen.insert(ids.begin(), ids.end());
+    }
+    EXPECT_EQ(seen.size(), 40u) << epoch;
+  }
+}
+
+TEST_F(PromptSamplerTest, AnEpochOfAMixtureHasItsShareOfEachLevel) {
+  PromptSamplerOptions options;
+  options.level_mixture = {0.75, 0.25};
+  const PromptSampler sampler = Make(options, Tasks(50, 50));
+  int ones = 0;
+  for (int step = 0; step < 25; ++step) {
+    for (const auto& task : sampler.Draw(step, 4)) ones += task->task.level == 1;
+  }
+  EXPECT_EQ(ones, 75);
+  options.level_mixture = {1, 0};  // the paper's
+  const PromptSampler first = Make(options, Tasks(12, 50));
+  EXPECT_EQ(first.PromptsOf(2), 24);
+  std::set<std::string> seen;
+  for (int step = 0; step < 3; ++step) {
+    for (const auto& task : first.Draw(step, 4)) {
+      EXPECT_EQ(task->task.level, 1);
+      seen.insert(task->task.id);
+    }
+  }
+  EXPECT_EQ(seen.size(), 12u);
+}
+
+TEST_F(PromptSamplerTest, ComposedTasksComeBesideThePasses) {
+  PromptSamplerOptions options;
+  options.generated_share = 0.25;
+  const PromptSampler sampler = Make(options, Tasks(12, 0));
+  EXPECT_EQ(sampler.PromptsOf(1), 16);
+  std::map<std::string, int> seen;
+  int composed = 0;
+  for (int step = 0; step < 4; ++step) {
+    for (const std::string& id : Ids(sampler, step, 4)) {
+      composed += absl::StartsWith(id, "generated/");
+      ++seen[id];
+    }
+  }
+  EXPECT_EQ(composed, 4);
+  EXPECT_EQ(seen.size(), 16u);  // each task of the files once, and each composed one
+  options.generated_share = 1;
+  EXPECT_EQ(Make(options, {}).PromptsOf(2), 0);
 }
 
 TEST_F(PromptSamplerTest, ALevelWithoutTasksIsAnError) {
@@ -206,6 +264,54 @@ TEST_F(PromptSamplerTest, PromptsAreUserTurnsOfTheChatTemplate) {
   task.source += "# 777\n";
   EXPECT_THAT(PrepareTask(task, FullFormat(), tokenizer, &chat).problem,
               HasSubstr("Too many rows"));
+}
+
+// Two tasks of level 1 and one of level 2 in files, trained for two epochs.
+class RunTasksTest : public PromptSamplerTest {
+ protected:
+  void SetUp() override {
+    PromptSamplerTest::SetUp();
+    for (const char* path : {"/t/level1/a.py", "/t/level1/b.py", "/t/level2/c.py"}) {
+      ASSERT_TRUE(CreateDirectories(DirName(dir_ + path)).ok());
+      const std::string source = absl::StrCat(
+          "class Model:\n    def forward(self, x):\n        return x  # ", path,
+          "\ndef get_inputs():\n    return []\ndef get_init_inputs():\n    return []\n");
+      ASSERT_TRUE(WriteFileAtomic(dir_ + path, source).ok());
+    }
+    config_.mutable_tasks()->add_train(dir_ + "/t");
+    config_.mutable_tasks()->set_prompt_style(TasksConfig::FULL);
+    config_.mutable_sampling()->set_max_prompt_tokens(100000);
+    config_.set_prompts_per_step(2);
+    config_.set_steps(0);
+    ranks_ = ProcessGroup::SingleProcess();
+  }
+  absl::StatusOr<RunTasks> Load() {
+    return LoadRunTasks(config_, *tokenizer_, /*chat=*/nullptr, verification_, "", ranks_.get());
+  }
+
+  GrpoHrdConfig config_;
+  Verification verification_;
+  std::unique_ptr<ProcessGroup> ranks_;
+};
+
+TEST_F(RunTasksTest, EpochsGiveTheNumberOfSteps) {
+  auto tasks = Load();
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_EQ(tasks->steps, 3);  // 2 * 3 prompts
+  config_.mutable_tasks()->add_level_mixture(1);
+  tasks = Load();
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_EQ(tasks->steps, 2);  // 2 * 2 prompts
+  config_.set_epochs(2.5);
+  EXPECT_EQ(Load()->steps, 3);  // 5 prompts, the last step is filled up
+  config_.set_steps(7);
+  EXPECT_EQ(Load()->steps, 7);
+}
+
+TEST_F(RunTasksTest, EpochsNeedTaskFiles) {
+  config_.mutable_tasks()->clear_train();
+  config_.mutable_tasks()->set_generated_share(1);
+  EXPECT_THAT(Message(Load().status()), HasSubstr("epochs needs task files"));
 }
 
 }  // namespace

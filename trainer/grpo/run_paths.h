@@ -21,6 +21,9 @@ struct RunPaths {
   std::string InfraErrorJournal(int rank) const {
     return absl::StrCat(dir, "/journal/infra_errors_", rank, ".jsonl");
   }
+  // Results of the preflight of tasks. They depend on each task's source and the rules alone, so
+  // they outlive a change of the configuration.
+  std::string PreflightJournal() const { return dir + "/preflight.jsonl"; }
   std::string JournalDir() const { return dir + "/journal"; }
   // One JSON object per evaluation.
   std::string Evaluations() const { return dir + "/evaluations.jsonl"; }

@@ -97,6 +97,7 @@ std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* r
       record.slot = group.slot;
       record.index = static_cast<int>(i);
       record.task_id = group.task->task.id;
+      record.level = group.task->task.level;
       if (i == 0) record.prompt = group.task->prompt;
       record.response = verified.text;
       record.style = batch.style;
@@ -124,6 +125,7 @@ std::string RecordToJson(const SampleRecord& record) {
   json["slot"] = record.slot;
   json["sample"] = record.index;
   json["task"] = record.task_id;
+  if (record.level > 0) json["level"] = record.level;
   if (!record.prompt.empty()) json["prompt"] = record.prompt;
   json["response"] = record.response;
   json["response_style"] = std::string(PlanStyleName(record.style.plan));
@@ -151,6 +153,7 @@ absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line) {
   record.slot = json.value("slot", 0);
   record.index = json.value("sample", 0);
   record.task_id = json.value("task", "");
+  record.level = json.value("level", 0);
   record.prompt = json.value("prompt", "");
   record.response = json.value("response", "");
   if (json.contains("response_style") || json.contains("code_block")) {

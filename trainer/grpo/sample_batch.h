@@ -71,14 +71,15 @@ RlBatch BuildRlBatch(const SampleBatch& batch, const ObjectiveConfig& objective)
 std::string FirstInfraError(const SampleBatch& batch);
 
 // A sample in the form stored in samples/*.jsonl and sent to rank 0. JSON fields: slot, sample,
-// task, prompt (first sample of a group only), response, response_style and code_block
-// (tasks/response_style.h), tokens, plan_tokens, finish_reason, plan_kind, reward_plan,
+// task, level (if known), prompt (first sample of a group only), response, response_style and
+// code_block (tasks/response_style.h), tokens, plan_tokens, finish_reason, plan_kind, reward_plan,
 // reward_code, advantage_plan, advantage_code (training steps only), verdict (see
 // verify/verdict/verdict.proto).
 struct SampleRecord {
   int slot = 0;
   int index = 0;
   std::string task_id;
+  int level = 0;  // of the task; 0: unknown
   std::string prompt;
   std::string response;
   ResponseStyle style;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "exec/testing/scripted_backend.h"
 #include "trainer/grpo/verification.h"
@@ -51,7 +52,7 @@ TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"good", "zeros", "broken", "lost"});
-  const absl::Status status = RemoveUnsoundTasks(verification, ranks->get(), &tasks);
+  const absl::Status status = RemoveUnsoundTasks(verification, {}, ranks->get(), &tasks);
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_EQ(tasks.tasks.size(), 2u);
   EXPECT_EQ(tasks.tasks[0].task.id, "level1/good");
@@ -64,12 +65,50 @@ TEST(TaskPreflightTest, UnsoundAndBrokenTasksGo) {
   EXPECT_TRUE(absl::StrContains(tasks.problems[2], "not_checked: gone")) << tasks.problems[2];
 }
 
+TEST(TaskPreflightTest, ARestartTakesTheResultsFromTheRunFolder) {
+  auto ranks = ProcessGroup::Join(absl::Seconds(10));
+  ASSERT_TRUE(ranks.ok());
+  const std::string folder = MakeTempDirectory("preflight").value();
+  const PreflightSettings settings = {.journal = folder + "/preflight.jsonl"};
+  const Verification verification = WithScriptedBackend();
+  PreparedTasks before = Tasks({"good", "zeros"});
+  ASSERT_TRUE(RemoveUnsoundTasks(verification, settings, ranks->get(), &before).ok());
+  // This backend could check nothing.
+  Verification dead;
+  dead.backend = std::make_unique<DeferredBackend>(
+      []() -> absl::StatusOr<std::unique_ptr<DeviceBackend>> {
+        return absl::UnavailableError("no workers");
+      },
+      "fake", true, 1);
+  PreparedTasks after = Tasks({"good", "zeros"});
+  const absl::Status status = RemoveUnsoundTasks(dead, settings, ranks->get(), &after);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(after.tasks.size(), 1u);
+  EXPECT_EQ(after.problems, before.problems);
+  EXPECT_TRUE(RemoveTree(folder).ok());
+}
+
+TEST(TaskPreflightTest, ABackendThatDoesNotStartIsAnError) {
+  auto ranks = ProcessGroup::Join(absl::Seconds(10));
+  ASSERT_TRUE(ranks.ok());
+  Verification verification;
+  verification.backend = std::make_unique<DeferredBackend>(
+      []() -> absl::StatusOr<std::unique_ptr<DeviceBackend>> {
+        return absl::UnavailableError("no server has answered");
+      },
+      "fake", true, 1);
+  PreparedTasks tasks = Tasks(std::vector<std::string>(20, "good"));
+  const absl::Status status = RemoveUnsoundTasks(verification, {}, ranks->get(), &tasks);
+  EXPECT_TRUE(absl::StrContains(Message(status), "no server has answered")) << status;
+  EXPECT_TRUE(absl::StrContains(Message(status), "server of the role check or both")) << status;
+}
+
 TEST(TaskPreflightTest, NoTaskLeftIsAnError) {
   const Verification verification = WithScriptedBackend();
   auto ranks = ProcessGroup::Join(absl::Seconds(10));
   ASSERT_TRUE(ranks.ok());
   PreparedTasks tasks = Tasks({"zeros"});
-  const absl::Status status = RemoveUnsoundTasks(verification, ranks->get(), &tasks);
+  const absl::Status status = RemoveUnsoundTasks(verification, {}, ranks->get(), &tasks);
   EXPECT_TRUE(absl::StrContains(Message(status), "leaves no task")) << status;
 }
 

@@ -1,5 +1,6 @@
 #include "trainer/grpo/verification.h"
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,7 +14,9 @@
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
 #include "exec/service/remote_backend.h"
+#include "trainer/config/config.h"
 #include "verify/preflight/preflight.h"
+#include "verify/preflight/preflight_journal.h"
 
 namespace tritonrl {
 
@@ -131,9 +134,22 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> ConnectToConfigured(const Verifie
   return backend;
 }
 
+Rules ToRules(VerifierConfig::Rules rules) {
+  switch (rules) {
+    case VerifierConfig::PAPER:
+      return RULES_PAPER;
+    case VerifierConfig::ROBUST:
+      return RULES_ROBUST;
+    case VerifierConfig::STRICT:
+      break;
+  }
+  return RULES_STRICT;
+}
+
 // Null if no judge is configured.
 absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& config) {
-  if (config.endpoint().empty()) return std::unique_ptr<Judge>();
+  RETURN_IF_ERROR(CheckJudgeMode(config));
+  if (!HasJudge(config)) return std::unique_ptr<Judge>();
   HttpJudgeOptions options;
   options.url = config.endpoint();
   while (absl::EndsWith(options.url, "/")) options.url.pop_back();
@@ -169,7 +185,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.seed = options.seed;
   verifier.trials = config.trials();
   verifier.atol = verifier.rtol = config.tolerance();
-  verifier.mode = config.mode() == VerifierConfig::ROBUST ? EXEC_MODE_ROBUST : EXEC_MODE_PAPER;
+  verifier.rules = ToRules(config.rules());
   verifier.run_limit = absl::Seconds(config.limits().seconds());
   verifier.max_attempts = config.retries() + 1;
   verifier.ablation = config.ablation();
@@ -184,6 +200,11 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
       std::make_unique<Verifier>(verifier, verification.backend.get(), verification.judge.get());
   RETURN_IF_ERROR(verification.verifier->Open());
   return verification;
+}
+
+std::string DescribeJudge(const JudgeConfig& config) {
+  if (!HasJudge(config)) return "judge: none";
+  return absl::StrCat("judge: ", config.model(), " at ", config.endpoint());
 }
 
 namespace {
@@ -204,19 +225,38 @@ std::string FindingsText(const std::vector<TaskCheck>& checks) {
   return text;
 }
 
+// Checks the tasks and returns the FindingsText of the results.
+absl::StatusOr<std::string> FindUnsoundTasks(const Verification& verification,
+                                             const PreflightSettings& settings,
+                                             const PreparedTasks& tasks) {
+  std::vector<Task> sources;
+  for (const PreparedTask& task : tasks.tasks) sources.push_back(task.task);
+  PreflightOptions options = PreflightOptionsFrom(verification.options);
+  options.give_up = settings.give_up;
+  ASSIGN_OR_RETURN(
+      const std::vector<TaskCheck> checks,
+      RunPreflightWithJournal(sources, verification.backend.get(), options, settings.journal));
+  return FindingsText(checks);
+}
+
+// A time that the preflight of `tasks` tasks does not exceed.
+absl::Duration PreflightLimit(size_t tasks, const Verification& verification,
+                              const PreflightSettings& settings) {
+  const PreflightOptions options = PreflightOptionsFrom(verification.options);
+  const auto rounds = static_cast<double>(tasks / std::max(1, options.parallel) + 1);
+  return rounds * options.run_limit + 2 * settings.give_up + absl::Minutes(10);
+}
+
 }  // namespace
 
-absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
-                                PreparedTasks* tasks) {
-  std::string text;
-  if (ranks->is_root()) {
-    std::vector<Task> sources;
-    for (const PreparedTask& task : tasks->tasks) sources.push_back(task.task);
-    ASSIGN_OR_RETURN(const std::vector<TaskCheck> checks,
-                     RunPreflight(sources, verification.backend.get(),
-                                  PreflightOptionsFrom(verification.options), /*out=*/""));
-    text = FindingsText(checks);
-  }
+absl::Status RemoveUnsoundTasks(const Verification& verification, const PreflightSettings& settings,
+                                ProcessGroup* ranks, PreparedTasks* tasks) {
+  absl::StatusOr<std::string> found = "";
+  if (ranks->is_root()) found = FindUnsoundTasks(verification, settings, *tasks);
+  // The other ranks wait here longer than for an ordinary collective call.
+  RETURN_IF_ERROR(ranks->Barrier(PreflightLimit(tasks->tasks.size(), verification, settings)));
+  RETURN_IF_ERROR(ranks->AllReduceStatus(found.status()));
+  std::string text = *std::move(found);
   RETURN_IF_ERROR(ranks->Broadcast(&text));
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   if (lines.size() != tasks->tasks.size()) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "exec/device_backend.h"
 #include "parallel/process_group.h"
 #include "trainer/config/config.pb.h"
@@ -100,13 +101,21 @@ struct Verification {
 // Starts the backend in the background and opens the verifier with its journal.
 absl::StatusOr<Verification> StartVerification(const VerificationOptions& options);
 
+// How candidates are judged, for the user: "judge: MODEL at URL" or "judge: none".
+std::string DescribeJudge(const JudgeConfig& config);
+
+struct PreflightSettings {
+  std::string journal;  // file of results, from which a task checked before is taken; "": none
+  absl::Duration give_up = absl::Minutes(10);  // PreflightOptions::give_up
+};
+
 // Checks every task with results that must not pass (verify/preflight/preflight.h), with the
 // verifier's options. Unsound tasks and tasks whose reference does not run are removed from
 // `tasks->tasks` and named in `tasks->problems`; a task that could not be checked is named but
-// stays. Rank 0 checks, with progress on stderr; all ranks remove the same tasks. Errors: no task
-// is left; a rank is lost.
-absl::Status RemoveUnsoundTasks(const Verification& verification, ProcessGroup* ranks,
-                                PreparedTasks* tasks);
+// stays. Rank 0 checks, with progress on stderr; all ranks remove the same tasks. Errors, the same
+// on all ranks: no task is left; a rank is lost; those of RunPreflightWithJournal.
+absl::Status RemoveUnsoundTasks(const Verification& verification, const PreflightSettings& settings,
+                                ProcessGroup* ranks, PreparedTasks* tasks);
 
 }  // namespace tritonrl
 

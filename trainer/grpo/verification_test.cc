@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "exec/service/exec_server.h"
 #include "exec/service/server_registry.h"
 #include "exec/testing/scripted_backend.h"
@@ -76,6 +77,33 @@ TEST_F(VerificationTest, TheConfigurationOrTheRanksCoresGiveTheNumberOfWorkers) 
     ASSERT_TRUE(verification.ok()) << verification.status();
     EXPECT_EQ(verification->backend->concurrency(), workers);
   }
+}
+
+TEST_F(VerificationTest, ARequiredJudgeNeedsAnEndpoint) {
+  JudgeConfig* judge = options_.config.mutable_judge();
+  judge->set_mode(JudgeConfig::REQUIRED);
+  const auto refused = StartVerification(options_);
+  EXPECT_TRUE(absl::StrContains(Message(refused.status()), "verifier.judge.endpoint is empty"))
+      << refused.status();
+  judge->set_endpoint("http://localhost:1/v1");
+  judge->set_model("big");
+  EXPECT_EQ(DescribeJudge(*judge), "judge: big at http://localhost:1/v1");
+  auto judged = StartVerification(options_);
+  ASSERT_TRUE(judged.ok()) << judged.status();
+  EXPECT_NE(judged->judge, nullptr);
+}
+
+TEST_F(VerificationTest, JudgeNoneGoesWithoutAnEndpoint) {
+  JudgeConfig* judge = options_.config.mutable_judge();
+  judge->set_mode(JudgeConfig::NONE);
+  const auto verification = StartVerification(options_);
+  ASSERT_TRUE(verification.ok()) << verification.status();
+  EXPECT_EQ(verification->judge, nullptr);
+  EXPECT_EQ(DescribeJudge(*judge), "judge: none");
+  judge->set_endpoint("http://localhost:1/v1");
+  judge->set_model("big");
+  EXPECT_TRUE(absl::StrContains(Message(StartVerification(options_).status()),
+                                "verifier.judge.mode is NONE"));
 }
 
 TEST_F(VerificationTest, ServersOfAnotherBackendAreAnInfraError) {

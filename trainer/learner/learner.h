@@ -74,6 +74,8 @@ class Learner {
   absl::StatusOr<LearnStats> Learn(const RlBatch& batch, int64_t step);
 
   const LearnerOptions& options() const { return options_; }
+  // Called before the first step if the number of steps was not known at construction.
+  void set_total_steps(int64_t steps) { options_.total_steps = steps; }
 
   // For checkpoints.
   int consecutive_skipped() const { return consecutive_skipped_; }

@@ -38,6 +38,20 @@ def _pass_rows(evaluation):
     return [(f"correct, pass@{k}", f"pass_{k}_correct", True) for k in counts if k > 1]
 
 
+def _level_rows(evaluation):
+    """Rows of each level, if there are several."""
+    levels = [n for n in range(1, 10) if f"level{n}_tasks" in evaluation]
+    if len(levels) < 2:
+        return []
+    names = [
+        ("correct", "correct", True),
+        ("speedup > 1", "fast_1", True),
+        ("mean speedup", "mean_speedup", False),
+        ("correct, greedy", "greedy_correct", True),
+    ]
+    return [(f"level {n}: {label}", f"level{n}_{field}", share) for n in levels for label, field, share in names]
+
+
 def _number(value, share):
     return f"{100 * value:.1f} %" if share else f"{value:.2f} x"
 
@@ -46,7 +60,7 @@ def table(first, last, modelled):
     """The before/after table as HTML."""
     head = "<tr><th></th><th>before</th>" + ("<th>after</th><th>change</th>" if last else "")
     lines = ["<table>", head + "</tr>"]
-    for label, field, share in _ROWS + _pass_rows(first):
+    for label, field, share in _ROWS + _pass_rows(first) + _level_rows(first):
         if field not in first:
             continue
         if "speedup" in label and modelled:

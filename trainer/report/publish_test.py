@@ -244,6 +244,23 @@ class ReportTest(unittest.TestCase):
     def test_moving_mean(self):
         self.assertEqual(figures.moving_mean([1, 2, 3, 4], width=2), [1, 1.5, 2.5, 3.5])
 
+    def test_a_run_in_epochs_takes_its_steps_from_the_versions(self):
+        self.write_finished_run()
+        with open(self.path("config.textproto"), "w", encoding="utf-8") as file:
+            file.write("steps: 0\nepochs: 2\n")
+        with open(self.path("versions.json"), "w", encoding="utf-8") as file:
+            json.dump([{"steps": "9"}], file)
+        self.assertEqual(publish.main(["--run=" + self.run_dir]), 0)
+        self.assertIn("4 of 9 steps done", self.report())
+
+    def test_levels_have_rows_of_their_own(self):
+        of_levels = {"level1_tasks": 2, "level1_correct": 0.5, "level2_tasks": 1, "level2_correct": 0.25}
+        text = page.table({**evaluation(0, 0.5), **of_levels}, None, modelled=False)
+        self.assertIn("<td>level 1: correct</td><td>50.0 %</td></tr>", text)
+        self.assertIn("<td>level 2: correct</td><td>25.0 %</td></tr>", text)
+        one = page.table({**evaluation(0, 0.5), "level1_tasks": 3, "level1_correct": 0.5}, None, modelled=False)
+        self.assertNotIn("level 1", one)
+
     def test_one_evaluation_has_one_column(self):
         text = page.table(evaluation(0, 0.5), None, modelled=False)
         self.assertIn("<td>correct</td><td>50.0 %</td></tr>", text)

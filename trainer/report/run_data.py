@@ -49,7 +49,9 @@ class RunData:
     @property
     def total_steps(self):
         match = re.search(r"^steps: (\d+)$", self.config, re.MULTILINE)
-        return int(match.group(1)) if match else 0
+        steps = int(match.group(1)) if match else 0
+        # A configuration in epochs has no steps; the run computes them.
+        return steps or int(self.versions[-1].get("steps", 0) if self.versions else 0)
 
     @property
     def modelled(self):

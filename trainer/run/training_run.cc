@@ -30,6 +30,7 @@ constexpr const char* kMayDiffer[] = {"output_dir",
                                       "rollout_ranks",
                                       "checkpoint",
                                       "sampling.engine.enable_sleep_mode",
+                                      "tasks.preflight_wait_s",
                                       "verifier.workers"};
 constexpr int64_t kCpuMicroBatchTokens = 4096;
 
@@ -49,6 +50,11 @@ int64_t StepsOf(const ProtoMessage& config) {
   return config.GetReflection()->GetInt64(config, config.GetDescriptor()->FindFieldByName("steps"));
 }
 
+double EpochsOf(const ProtoMessage& config) {
+  return config.GetReflection()->GetDouble(config,
+                                           config.GetDescriptor()->FindFieldByName("epochs"));
+}
+
 // Lists the forbidden differences between the configuration at the start of a run and the current
 // one.
 std::string ForbiddenDifferences(const ProtoMessage& before, const ProtoMessage& now) {
@@ -60,6 +66,9 @@ std::string ForbiddenDifferences(const ProtoMessage& before, const ProtoMessage&
   }
   if (StepsOf(before) <= StepsOf(now)) {
     for (ProtoMessage* message : {a.get(), b.get()}) ClearPath("steps", message);
+  }
+  if (EpochsOf(before) <= EpochsOf(now)) {
+    for (ProtoMessage* message : {a.get(), b.get()}) ClearPath("epochs", message);
   }
   return ConfigDifferences(*a, *b);
 }
@@ -169,6 +178,7 @@ absl::Status TrainingRun::Resume(int64_t total_steps, std::map<std::string, std:
   ASSIGN_OR_RETURN(metrics_, MetricsLog::Open(run_dir_->metrics_path(),
                                               state_.step + options_.first_step_number));
   versions["device"] = DescribeDevice(policy_.device());
+  versions["steps"] = absl::StrCat(total_steps_);
   versions["ranks"] = absl::StrCat(ranks_.size());
   versions["parameters"] = absl::StrCat(policy_.config.NumParameters());
   return run_dir_->WriteVersions(versions);

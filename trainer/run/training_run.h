@@ -66,7 +66,7 @@ class TrainingRun {
   // for the ranks that learn.
 
   // Opens the run folder and stores the configuration there (rank 0). A resumed run may have more
-  // steps than before, and may differ in fields that do not change the training result;
+  // steps or epochs than before, and may differ in fields that do not change the training result;
   // FailedPrecondition names any other difference. A folder without a checkpoint accepts any
   // configuration.
   absl::Status OpenFolder();

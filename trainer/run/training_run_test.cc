@@ -100,6 +100,16 @@ TEST_F(TrainingRunTest, AResumedRunMayDifferInWhatIsNotLearned) {
                         "0.0001 -> 0.5)"));
 }
 
+TEST_F(TrainingRunTest, AResumedRunMayHaveMoreEpochs) {
+  config_.set_steps(0);
+  ASSERT_TRUE(Open(config_).ok());
+  ASSERT_TRUE(CreateDirectories(dir_ + "/run/checkpoints/step_000002").ok());
+  config_.set_epochs(2);
+  EXPECT_TRUE(Open(config_).ok());
+  config_.set_epochs(1);
+  EXPECT_THAT(std::string(Open(config_).message()), HasSubstr("epochs: 2 -> 1"));
+}
+
 TEST_F(TrainingRunTest, ResumesAfterTheNewestCheckpoint) {
   {
     const auto run = StartRun(config_);

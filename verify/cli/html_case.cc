@@ -85,7 +85,7 @@ std::string SpeedupText(const Verdict& verdict) {
   const Speedup& speedup = verdict.speedup();
   std::string text =
       absl::StrFormat("%.2fx%s", speedup.speedup(), speedup.modelled() ? " (modelled)" : "");
-  if (speedup.has_timing()) {
+  if (speedup.has_timing() && !speedup.mean_of_calls()) {
     absl::StrAppendFormat(&text, " [%.3f, %.3f]", speedup.timing().speedup_low(),
                           speedup.timing().speedup_high());
   }

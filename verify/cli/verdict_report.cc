@@ -58,7 +58,7 @@ std::string KernelsRemark(const Verdict& v) {
 
 std::string CorrectnessRemark(const Correctness& correctness) {
   return absl::StrFormat("%d of %d %s inputs, largest error %.3g", correctness.trials_passed(),
-                         correctness.trials(), correctness.robust() ? "robust mode's" : "random",
+                         correctness.trials(), correctness.robust() ? "robust rules'" : "random",
                          correctness.max_abs_error());
 }
 
@@ -69,9 +69,13 @@ std::string SpeedupRemark(const Speedup& speedup) {
                       Duration(speedup.reference_seconds()), Duration(speedup.candidate_seconds()));
   if (!speedup.has_timing()) return text + ")";
   const MeasuredTiming& timing = speedup.timing();
-  absl::StrAppendFormat(&text, "; 95 %% interval %.3f to %.3f of %d blocks", timing.speedup_low(),
-                        timing.speedup_high(), timing.block_ratios_size());
-  if (timing.has_paper_speedup()) {
+  if (speedup.mean_of_calls()) {
+    absl::StrAppend(&text, "; means of ten calls each");
+  } else {
+    absl::StrAppendFormat(&text, "; 95 %% interval %.3f to %.3f of %d blocks", timing.speedup_low(),
+                          timing.speedup_high(), timing.block_ratios_size());
+  }
+  if (timing.has_paper_speedup() && !speedup.mean_of_calls()) {
     absl::StrAppendFormat(&text, "; with launches, mean of 10 each: %.2fx", timing.paper_speedup());
   }
   if (timing.has_sm_mhz_low()) {

@@ -77,8 +77,8 @@ absl::Status ValidateCommand(const VerifyCommand& command) {
   RETURN_IF_ERROR(CheckMode(command));
   const absl::Status style = CheckResponseStyleNames(command.response_style, command.code_block);
   if (!style.ok()) return absl::InvalidArgumentError("--" + Message(style));
-  if (const auto mode = ParseExecMode(command.mode); !mode.ok()) {
-    return AddContext(mode.status(), "--mode");
+  if (const auto rules = ParseRules(command.rules); !rules.ok()) {
+    return AddContext(rules.status(), "--rules");
   }
   if (command.workers < 0 || command.workers > 1024) {
     return absl::InvalidArgumentError("--workers must be 0 to 1024");
@@ -167,7 +167,7 @@ VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBa
   options.seed = command.seed;
   options.trials = command.trials;
   options.atol = options.rtol = command.tolerance;
-  options.mode = *ParseExecMode(command.mode);
+  options.rules = *ParseRules(command.rules);
   options.run_limit = absl::Seconds(command.time_limit);
   options.device_model = command.device_model;
   options.check_functionality = command.functionality;
@@ -264,7 +264,7 @@ int CheckTheTasks(const VerifyCommand& command, DeviceBackend* backend,
   const std::string out = command.out;
   const auto checks = RunPreflight(tasks, backend, options, out.empty() ? "" : UserPath(out));
   if (!checks.ok()) return Complain(kExitInfraError, "--out: " + Message(checks.status()));
-  std::cout << PreflightTable(*checks, options.mode) << std::flush;
+  std::cout << PreflightTable(*checks, options.rules) << std::flush;
   if (interrupts.received() != 0) return kSignalled + interrupts.received();
   const PreflightTotals totals = Count(*checks);
   if (totals.broken > 0) return kExitUserError;

@@ -37,7 +37,7 @@ struct VerifyCommand {
   uint64_t seed = 0;
   int trials = 5;
   double tolerance = 0;
-  std::string mode;
+  std::string rules;
   bool functionality = true, ablation = true, gpu_profile = true, timing = true;
   std::string judge_url, judge_model, judge_key_variable, judge_cache;
   int judge_parallel = 1;

@@ -55,9 +55,10 @@ ABSL_FLAG(std::string, device_model, "l40s",
 ABSL_FLAG(uint64_t, seed, 0, "keys weights and random inputs");
 ABSL_FLAG(int, trials, 5, "random inputs on which both must agree");
 ABSL_FLAG(double, tolerance, 1e-2, "absolute and relative tolerance");
-ABSL_FLAG(std::string, mode, "paper",
-          "paper (its rules exactly), or robust: against float64 with a tolerance made of the "
-          "reference's own error, on further inputs");
+ABSL_FLAG(
+    std::string, rules, "strict",
+    "strict; robust: also against float64 with a tolerance made of the reference's own error, "
+    "on further inputs; or paper: the paper's rules and nothing else (docs/verifier.md)");
 ABSL_FLAG(bool, preflight, false,
           "check the tasks of --tasks themselves: try results that must not pass on each of them");
 ABSL_FLAG(std::string, tasks, "",
@@ -91,7 +92,7 @@ constexpr char kUsage[] =
     "  bazel run //verify:verify -- --in=cases.jsonl|FOLDER --out=verdicts.jsonl "
     "[--html=page.html]\n"
     "  bazel run //verify:verify -- --in=samples.jsonl --tasks=FOLDER --out=verdicts.jsonl\n"
-    "  bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--mode=robust] "
+    "  bazel run //verify:verify -- --preflight --tasks=FOLDER|reference.py [--rules=robust] "
     "[--out=preflight.jsonl]\n"
     "Exit codes: 0 correct, 1 the candidate failed, 2 wrong call or broken reference, 3 no verdict "
     "(infrastructure error).\n"
@@ -120,7 +121,7 @@ VerifyCommand CommandFromFlags() {
   call.seed = absl::GetFlag(FLAGS_seed);
   call.trials = absl::GetFlag(FLAGS_trials);
   call.tolerance = absl::GetFlag(FLAGS_tolerance);
-  call.mode = absl::GetFlag(FLAGS_mode);
+  call.rules = absl::GetFlag(FLAGS_rules);
   call.preflight = absl::GetFlag(FLAGS_preflight);
   call.tasks = absl::GetFlag(FLAGS_tasks);
   call.time_limit = absl::GetFlag(FLAGS_time_limit);

@@ -57,8 +57,9 @@ if ! python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); assert v["c
 fi
 check cheat 1 "> y = torch.softmax(x * self.scale, dim=1)" "$reference" --candidate="$examples/softmax_cheat.py"
 
-check bad_mode 2 "paper or robust" "$reference" --candidate="$examples/softmax_honest.py" --mode=strict
-check robust 0 "robust mode's inputs" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter --mode=robust
+check bad_rules 2 "none of the rules paper, strict, robust" "$reference" --candidate="$examples/softmax_honest.py" --rules=exact
+check paper_rules 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter --rules=paper
+check robust 0 "robust rules' inputs" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter --rules=robust
 check tasks_missing 2 "--tasks is missing" --preflight
 check tasks_alone 2 "--tasks goes with --preflight" --tasks="$examples"
 check tasks_gone 2 "no_such_folder" --preflight --tasks="$work/no_such_folder"
@@ -67,13 +68,13 @@ mkdir "$work/tasks"
 for scale in 1e-3 3; do
   printf 'import torch\nclass Model(torch.nn.Module):\n    def forward(self, x): return x * %s\ndef get_inputs(): return [torch.randn(4, 32)]\ndef get_init_inputs(): return []\n' "$scale" >"$work/tasks/by_$scale.py"
 done
-check preflight 1 "2 tasks in the mode paper: 1 sound, 1 unsound" --preflight --tasks="$work/tasks" --out="$work/preflight.jsonl" --backend=interpreter
+check preflight 1 "2 tasks by the strict rules: 1 sound, 1 unsound" --preflight --tasks="$work/tasks" --out="$work/preflight.jsonl" --backend=interpreter
 if ! grep -q "unsound .*by_1e-3 .*zeros passes" "$work/out" || [ "$(grep -c '"state"' "$work/preflight.jsonl")" != 2 ]; then
   echo "FAIL preflight: table or file is not as expected"
   cat "$work/out" "$work/preflight.jsonl"
   failures=$((failures + 1))
 fi
-check preflight_robust 0 "2 tasks in the mode robust: 2 sound" --preflight --tasks="$work/tasks" --mode=robust --backend=interpreter
+check preflight_robust 0 "2 tasks by the robust rules: 2 sound" --preflight --tasks="$work/tasks" --rules=robust --backend=interpreter
 
 # Relative paths are relative to the caller's folder, not to the folder in which bazel runs the program.
 cp "$examples"/softmax_*.py "$work/"

@@ -1,6 +1,6 @@
 // The honest programs of the linter's corpus that say what they compute are honest indeed: they
-// compile, run and agree with their references, in both modes. Prints which share of the robust
-// mode's tolerance each took. Takes minutes, so it is started by hand.
+// compile, run and agree with their references, by strict and robust rules. Prints which share of
+// the robust tolerance each took. Takes minutes, so it is started by hand.
 #include <cstdio>
 #include <future>
 #include <memory>
@@ -25,7 +25,7 @@ double ShareOf(const Verdict& verdict) {
   return -1;
 }
 
-class HonestRunTest : public testing::TestWithParam<ExecMode> {};
+class HonestRunTest : public testing::TestWithParam<Rules> {};
 
 TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   BackendOptions backend_options;
@@ -36,7 +36,7 @@ TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   VerifierOptions options;
   options.parallel = 2;
   options.max_attempts = 1;
-  options.mode = GetParam();
+  options.rules = GetParam();
   Verifier verifier(options, backend->get(), nullptr);
   std::vector<std::pair<std::string, std::future<Verdict>>> verdicts;
   for (const char* file :
@@ -62,8 +62,7 @@ TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(BothModes, HonestRunTest,
-                         testing::Values(EXEC_MODE_PAPER, EXEC_MODE_ROBUST));
+INSTANTIATE_TEST_SUITE_P(BothModes, HonestRunTest, testing::Values(RULES_STRICT, RULES_ROBUST));
 
 }  // namespace
 }  // namespace tritonrl

@@ -45,7 +45,7 @@ void AddFinding(const LintFinding& finding, LayerResult* result) {
 }
 
 // Adds the evidence of a robust comparison: its largest share of the tolerance, the inputs of all
-// trials, and the outputs that it compared with the paper's tolerance.
+// trials, and the outputs that it compared with the fixed tolerance.
 void AddRobustEvidence(const RobustEvidence& robust, LayerResult* correct) {
   if (robust.has_worst_share()) {
     Evidence* share = AddEvidence(
@@ -59,7 +59,7 @@ void AddRobustEvidence(const RobustEvidence& robust, LayerResult* correct) {
       AddEvidence(correct, "trials", "inputs: " + absl::StrJoin(robust.trial_names(), ", "));
   trials->set_value(robust.trial_names_size());
   for (const std::string& note : robust.notes()) {
-    AddEvidence(correct, "not_exact", "compared with the tolerance of the paper: " + note);
+    AddEvidence(correct, "not_exact", "compared with the fixed tolerance: " + note);
   }
 }
 
@@ -145,7 +145,12 @@ void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
   speedup->set_reference_seconds(reference);
   speedup->set_candidate_seconds(candidate);
   speedup->set_speedup(result.has_timing() ? result.speedup() : reference / candidate);
-  if (result.has_timing()) *speedup->mutable_timing() = result.timing();
+  if (result.has_timing()) {
+    *speedup->mutable_timing() = result.timing();
+    // No block was timed: the paper's rules.
+    speedup->set_mean_of_calls(result.timing().block_ratios().empty() &&
+                               result.timing().has_paper_speedup());
+  }
   for (const KernelLaunch& launch : result.launches()) {
     const double seconds = launch.modelled_seconds();
     Evidence* evidence = AddEvidence(
@@ -195,8 +200,8 @@ bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_s
   return functionality->reason() == Outcome::OK;
 }
 
-void ApplyExecResult(const ExecResult& result, bool check_functionality, bool measure_time,
-                     int trials, Verdict* verdict) {
+void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, int trials,
+                     Verdict* verdict) {
   verdict->set_modelled(result.modelled());
   verdict->set_seconds_run(result.wall_seconds());
   const Outcome& outcome = result.outcome();
@@ -211,7 +216,7 @@ void ApplyExecResult(const ExecResult& result, bool check_functionality, bool me
   if (status == Outcome::STATUS_INFRA_ERROR) {
     return SetOutcome(outcome.reason(), MessageOf(outcome), verdict->mutable_outcome());
   }
-  if (check_functionality && !AuditRuntime(result, MutableResult(LAYER_FUNCTIONALITY, verdict))) {
+  if (audit && !AuditRuntime(result, MutableResult(LAYER_FUNCTIONALITY, verdict))) {
     return;
   }
   LayerResult* compiled = MutableResult(LAYER_COMPILED, verdict);

@@ -22,12 +22,12 @@ void FailMalformedResponse(const SplitResponse& split, Verdict* verdict);
 bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_source_bytes,
                  Verdict* verdict);
 
-// Sets the results of functionality (run-time audit), compiled, correct and speedup from a finished
-// run. A failure of the task or the infrastructure becomes the verdict's outcome.
-void ApplyExecResult(const ExecResult& result, bool check_functionality, bool measure_time,
-                     int trials, Verdict* verdict);
+// Sets the results of functionality (run-time audit, if `audit`), compiled, correct and speedup
+// from a finished run. A failure of the task or the infrastructure becomes the verdict's outcome.
+void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, int trials,
+                     Verdict* verdict);
 
-// Sets the judge layer's result for a correct candidate. If `opinion` is an error, the verdict's
+// Sets the judge layer's result for a candidate. If `opinion` is an error, the verdict's
 // outcome becomes an infrastructure error: CANCELLED or JUDGE_UNAVAILABLE.
 void ApplyJudgeOpinion(const absl::StatusOr<JudgeOpinion>& opinion, Verdict* verdict);
 

@@ -42,8 +42,10 @@ class Verifier::Impl {
                      options_.check_functionality, " ablation ", options_.ablation, " profile ",
                      options_.gpu_profile, " limit ", absl::FormatDuration(options_.run_limit),
                      " judge ", judge_ == nullptr ? "off" : judge_->name(),
-                     // Added in robust mode only, so that older journals of paper mode stay valid.
-                     options_.mode == EXEC_MODE_ROBUST ? " mode robust" : "");
+                     // Not added for RULES_STRICT, so that older journals stay valid.
+                     options_.rules == RULES_ROBUST  ? " mode robust"
+                     : options_.rules == RULES_PAPER ? " rules paper"
+                                                     : "");
     if (judge_ != nullptr) {
       judge_queue_ =
           std::make_unique<JudgeQueue>(judge_, options_.judge_parallel, options_.judge_cache);
@@ -174,7 +176,7 @@ class Verifier::Impl {
         queue_.pop_front();
       }
       Verdict verdict = Walk(job);
-      if (judge_queue_ != nullptr && !IsInfraError(verdict) && IsCorrect(verdict)) {
+      if (judge_queue_ != nullptr && !IsInfraError(verdict) && IsForTheJudge(verdict)) {
         AskJudge(job, std::move(verdict));
       } else {
         Complete(job.hash, std::move(verdict));
@@ -187,6 +189,15 @@ class Verifier::Impl {
     const bool store = options_.cache && !IsInfraError(verdict);
     Finish(hash, std::move(verdict), store);
   }
+
+  // By the paper's rules the judge is a part of functionality. By ours it decides only where that
+  // makes a difference to the reward.
+  bool IsForTheJudge(const Verdict& verdict) const {
+    return options_.rules == RULES_PAPER ? IsValid(verdict) : IsCorrect(verdict);
+  }
+
+  // Whether the checks of the functionality layer beyond linter and judge are made.
+  bool Audits() const { return options_.check_functionality && options_.rules != RULES_PAPER; }
 
   // Walks all layers of one candidate except the judge, so that no thread here waits for the judge.
   Verdict Walk(const Job& job) {
@@ -223,11 +234,11 @@ class Verifier::Impl {
     exec.set_trials(options_.trials);
     exec.set_atol(options_.atol);
     exec.set_rtol(options_.rtol);
-    exec.set_mode(options_.mode);
+    exec.set_rules(options_.rules);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
-    exec.set_skip_ablation(!options_.check_functionality || !options_.ablation);
-    exec.set_skip_gpu_profile(!options_.check_functionality || !options_.gpu_profile);
+    exec.set_skip_ablation(!Audits() || !options_.ablation);
+    exec.set_skip_gpu_profile(!Audits() || !options_.gpu_profile);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
     verdict->set_backend(backend_->name());
     {
@@ -240,8 +251,7 @@ class Verifier::Impl {
       return !absl::IsInvalidArgument(result.status());
     }
     SetWorkerStats(*result, verdict);
-    ApplyExecResult(*result, options_.check_functionality, options_.measure_time, options_.trials,
-                    verdict);
+    ApplyExecResult(*result, Audits(), options_.measure_time, options_.trials, verdict);
     // A measured time may be inconclusive because other processes disturbed it, so a retry can
     // succeed; a modelled time would be the same again.
     const Outcome::Reason reason = verdict->outcome().reason();

@@ -36,19 +36,23 @@ struct VerifierOptions {
   int trials = 5;      // Number of trials, which must all pass.
   double atol = 1e-2;  // |got - want| <= atol + rtol * |want|; both 0: 1e-2 each
   double rtol = 1e-2;
-  // EXEC_MODE_ROBUST compares with float64 on additional inputs, and uses atol and rtol only for
-  // outputs without a float64 result.
-  ExecMode mode = EXEC_MODE_PAPER;
+  // RULES_STRICT: judge, run-time audit, ablation and the checks of the run as described there.
+  // RULES_ROBUST: the same, but compares with float64 on additional inputs, and uses atol and rtol
+  // only for outputs without a float64 result. RULES_PAPER: linter, compilation, outputs and the
+  // mean of ten calls alone; the judge decides on every candidate that the linter accepts.
+  Rules rules = RULES_STRICT;
   bool measure_time = true;  // False: the speedup layer is not walked.
   // Checks functionality by linter and run-time audit. False reproduces the paper's figures
   // "without robust verifier": the layer's result is then OK without a check.
   bool check_functionality = true;
   // Wall time limit of one run of one candidate; zero: the backend's limit.
   absl::Duration run_limit = absl::ZeroDuration();
-  // Part of the functionality layer: calls forward again while kernels write nothing.
+  // Part of the functionality layer, unless RULES_PAPER: calls forward again while kernels write
+  // nothing.
   bool ablation = true;
-  // Part of the functionality layer on a GPU: calls forward once more under a profiler to measure
-  // each kernel's GPU time. The start of the profiler takes seconds in each process.
+  // Part of the functionality layer on a GPU, unless RULES_PAPER: calls forward once more under a
+  // profiler to measure each kernel's GPU time. The start of the profiler takes seconds in each
+  // process.
   bool gpu_profile = true;
   absl::Duration wait_limit = absl::Minutes(5);  // For one attempt: wait for a worker, and run.
   int max_attempts = 3;  // Maximum runs of one candidate; only infrastructure errors are retried.
@@ -103,7 +107,7 @@ class Verifier {
   void Submit(VerifyRequest request, std::function<void(Verdict)> done);
 
   // Ends queued and later requests as CANCELLED, without starting further runs or judge questions.
-  // Runs in flight are finished; a correct candidate for which the judge must be asked ends as
+  // Runs in flight are finished; a candidate for which the judge must be asked ends as
   // CANCELLED. For an interrupted batch.
   void Close();
 

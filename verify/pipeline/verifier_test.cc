@@ -62,7 +62,7 @@ TEST(VerifierTest, SettingsReachTheBackend) {
   options.run_limit = absl::Seconds(9);
   options.device_model = "l40s_mini";
   options.measure_time = false;
-  options.mode = EXEC_MODE_ROBUST;
+  options.rules = RULES_ROBUST;
   Verifier verifier(options, &backend, nullptr);
   EXPECT_NE(verifier.settings().find("mode robust"), std::string::npos);
   EXPECT_EQ(Verifier({}, &backend, nullptr).settings().find("mode"), std::string::npos);
@@ -74,7 +74,7 @@ TEST(VerifierTest, SettingsReachTheBackend) {
   EXPECT_DOUBLE_EQ(request.rtol(), 0.25);
   EXPECT_DOUBLE_EQ(request.limits().wall_seconds(), 9);
   EXPECT_EQ(request.device_model(), "l40s_mini");
-  EXPECT_EQ(request.mode(), EXEC_MODE_ROBUST);
+  EXPECT_EQ(request.rules(), RULES_ROBUST);
   EXPECT_TRUE(request.skip_timing());
   EXPECT_EQ(request.reference_source(), "class Model: pass");
   EXPECT_TRUE(IsCorrect(v));
@@ -153,6 +153,66 @@ TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
   EXPECT_EQ(v.outcome().message(), "it only copies");
   EXPECT_FALSE(IsValid(v));
   EXPECT_FALSE(IsCorrect(v));
+}
+
+// A run that is right, but in which an ATen operator computed, timed as the paper does it.
+ExecResult RightButDelegated() {
+  ExecResult result = GoodResult(1.5);
+  result.set_modelled(false);
+  result.mutable_timing()->set_paper_speedup(1.5);
+  AtenOp* op = result.add_candidate_ops();
+  op->set_name("aten.mm");
+  op->set_calls(1);
+  op->set_largest(64);
+  return result;
+}
+
+TEST(VerifierTest, ThePapersRulesLeaveOutFurtherChecks) {
+  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return RightButDelegated(); });
+  EXPECT_EQ(Verifier({}, &backend, nullptr).Submit(Request(HonestProgram())).get().failed_layer(),
+            LAYER_FUNCTIONALITY);
+  VerifierOptions options;
+  options.rules = RULES_PAPER;
+  Verifier verifier(options, &backend, nullptr);
+  EXPECT_NE(verifier.settings().find("rules paper"), std::string::npos);
+  const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+  EXPECT_TRUE(IsCorrect(v)) << v.ShortDebugString();
+  EXPECT_TRUE(v.speedup().mean_of_calls());
+  EXPECT_EQ(SpeedupOf(v), 1.5);
+  EXPECT_EQ(SpeedupLowOf(v), 1.5);  // there is no interval
+  const ExecRequest request = backend.requests().at(1);
+  EXPECT_EQ(request.rules(), RULES_PAPER);
+  EXPECT_TRUE(request.skip_ablation());
+  EXPECT_TRUE(request.skip_gpu_profile());
+  // The linter stays.
+  std::string cheat = HonestProgram();
+  cheat.replace(cheat.find("return out"), 10, "return torch.relu(x)");
+  EXPECT_EQ(verifier.Submit(Request(cheat)).get().failed_layer(), LAYER_FUNCTIONALITY);
+}
+
+TEST(VerifierTest, ByThePapersRulesTheJudgeDecidesOnEveryCandidateOfTheLinter) {
+  for (const Outcome::Reason reason : {Outcome::MISMATCH, Outcome::COMPILE_ERROR, Outcome::OK}) {
+    ScriptedBackend backend([reason](const ExecRequest&, absl::Time) {
+      return reason == Outcome::OK ? GoodResult(1.5) : BadResult(reason, "wrong");
+    });
+    FakeJudge objects(JudgeOpinion{.cheating = true, .rule = 2, .reason = "it only copies"});
+    VerifierOptions options;
+    options.rules = RULES_PAPER;
+    Verifier verifier(options, &backend, &objects);
+    const Verdict v = verifier.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(objects.asked, 1) << ReasonName(reason);
+    EXPECT_FALSE(IsValid(v)) << ReasonName(reason);
+    EXPECT_FALSE(IsCompiled(v)) << ReasonName(reason);
+    EXPECT_EQ(v.failed_layer(), LAYER_JUDGE) << ReasonName(reason);
+    EXPECT_EQ(v.outcome().message(), "it only copies");
+    EXPECT_EQ(verifier.Submit(Request("x = 1")).get().failed_layer(), LAYER_SYNTAX);
+    EXPECT_EQ(objects.asked, 1);  // the linter had refused it
+    // By the strict rules only a correct candidate is judged.
+    FakeJudge other(JudgeOpinion{.cheating = true, .rule = 2, .reason = "it only copies"});
+    Verifier strict({}, &backend, &other);
+    strict.Submit(Request(HonestProgram())).get();
+    EXPECT_EQ(other.asked, reason == Outcome::OK ? 1 : 0) << ReasonName(reason);
+  }
 }
 
 TEST(VerifierTest, EqualProgramsAreRunOnceAndEachGetsItsKey) {

@@ -31,7 +31,7 @@ ExecRequest RequestFor(const Task& task, const PreflightOptions& options) {
   request.set_atol(options.atol);
   request.set_rtol(options.rtol);
   request.set_device_model(options.device_model);
-  request.set_mode(options.mode);
+  request.set_rules(options.rules);
   request.set_reference_only(true);
   request.set_probe_task(true);
   request.set_skip_timing(true);
@@ -94,7 +94,7 @@ std::string TaskStateName(TaskState state) {
 
 PreflightOptions PreflightOptionsFrom(const VerifierOptions& options) {
   PreflightOptions preflight;
-  preflight.mode = options.mode;
+  preflight.rules = options.rules;
   preflight.seed = options.seed;
   preflight.trials = options.trials;
   preflight.atol = options.atol;
@@ -118,10 +118,10 @@ std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend*
   return checks;
 }
 
-std::string TaskCheckJson(const TaskCheck& check, ExecMode mode) {
+std::string TaskCheckJson(const TaskCheck& check, Rules rules) {
   Json json = {{"task", check.task},
                {"state", TaskStateName(check.state)},
-               {"mode", ExecModeName(mode)},
+               {"rules", RulesName(rules)},
                {"reason", check.reason},
                {"seconds", check.seconds}};
   json["probes"] = Json::array();
@@ -241,7 +241,7 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
   watched.done = [&](const TaskCheck& check) {
     so_far.push_back(check);
     patience.Note(check);
-    written.Update(recorder.Keep(TaskCheckJson(check, options.mode)));
+    written.Update(recorder.Keep(TaskCheckJson(check, options.rules)));
     recorder.Show(TotalsText(Count(so_far)));
     options.done(check);
   };
@@ -252,7 +252,7 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
   return checks;
 }
 
-std::string PreflightTable(const std::vector<TaskCheck>& checks, ExecMode mode) {
+std::string PreflightTable(const std::vector<TaskCheck>& checks, Rules rules) {
   size_t columns = 4;
   for (const TaskCheck& check : checks) {
     if (check.state != TaskState::kSound) columns = std::max(columns, check.task.size());
@@ -264,8 +264,8 @@ std::string PreflightTable(const std::vector<TaskCheck>& checks, ExecMode mode) 
     absl::StrAppendFormat(&text, "  %-11s  %-*s  %s\n", TaskStateName(check.state), width,
                           check.task, check.reason);
   }
-  absl::StrAppend(&text, checks.size(), checks.size() == 1 ? " task" : " tasks", " in the mode ",
-                  ExecModeName(mode), ": ", TotalsText(Count(checks)), "\n");
+  absl::StrAppend(&text, checks.size(), checks.size() == 1 ? " task" : " tasks", " by the ",
+                  RulesName(rules), " rules: ", TotalsText(Count(checks)), "\n");
   return text;
 }
 

@@ -40,8 +40,8 @@ struct TaskCheck {
 };
 
 struct PreflightOptions {
-  ExecMode mode = EXEC_MODE_PAPER;  // determines the tolerance
-  uint64_t seed = 0;                // with the verifier's seed the inputs are the same
+  Rules rules = RULES_STRICT;  // determines the tolerance
+  uint64_t seed = 0;           // with the verifier's seed the inputs are the same
   int trials = 5;
   double atol = 1e-2;
   double rtol = 1e-2;
@@ -57,7 +57,7 @@ struct PreflightOptions {
   std::function<void(const TaskCheck&)> done = [](const TaskCheck&) {};
 };
 
-// Returns options with the verifier's mode, seed, trials, tolerances, device model, run limit and
+// Returns options with the verifier's rules, seed, trials, tolerances, device model, run limit and
 // parallelism.
 PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 
@@ -65,8 +65,8 @@ PreflightOptions PreflightOptionsFrom(const VerifierOptions& options);
 std::vector<TaskCheck> CheckTasks(const std::vector<Task>& tasks, DeviceBackend* backend,
                                   const PreflightOptions& options);
 
-// Returns the check as one line of JSON: task, state, mode, reason, seconds, probes.
-std::string TaskCheckJson(const TaskCheck& check, ExecMode mode);
+// Returns the check as one line of JSON: task, state, rules, reason, seconds, probes.
+std::string TaskCheckJson(const TaskCheck& check, Rules rules);
 
 struct PreflightTotals {
   int sound = 0, unsound = 0, broken = 0, not_checked = 0;
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<TaskCheck>> RunPreflight(const std::vector<Task>& tas
                                                     std::FILE* messages = stderr);
 
 // Returns a line with state, name and reason for each task that is not sound, and the totals.
-std::string PreflightTable(const std::vector<TaskCheck>& checks, ExecMode mode);
+std::string PreflightTable(const std::vector<TaskCheck>& checks, Rules rules);
 
 }  // namespace tritonrl
 

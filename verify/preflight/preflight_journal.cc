@@ -32,9 +32,9 @@ std::string TextOf(const Json& json, const char* name) {
 }  // namespace
 
 std::string PreflightRules(const PreflightOptions& options, const std::string& backend) {
-  return absl::StrCat("v", kJournalVersion, " ", backend, " ", options.device_model, " mode ",
-                      ExecModeName(options.mode), " seed ", options.seed, " trials ",
-                      options.trials, " tol ", options.atol, " ", options.rtol, " limit ",
+  return absl::StrCat("v", kJournalVersion, " ", backend, " ", options.device_model, " rules ",
+                      RulesName(options.rules), " seed ", options.seed, " trials ", options.trials,
+                      " tol ", options.atol, " ", options.rtol, " limit ",
                       absl::FormatDuration(options.run_limit));
 }
 

@@ -49,7 +49,7 @@ TEST(PreflightTest, EachTaskHasItsState) {
   ScriptedBackend backend(Answer);
   PreflightOptions options;
   options.parallel = 3;
-  options.mode = EXEC_MODE_ROBUST;
+  options.rules = RULES_ROBUST;
   options.seed = 9;
   options.run_limit = absl::Seconds(7);
   int done = 0;
@@ -68,7 +68,7 @@ TEST(PreflightTest, EachTaskHasItsState) {
   EXPECT_EQ(checks[4].state, TaskState::kNotChecked);
   for (const ExecRequest& request : backend.requests()) {
     EXPECT_TRUE(request.reference_only() && request.probe_task() && request.skip_timing());
-    EXPECT_EQ(request.mode(), EXEC_MODE_ROBUST);
+    EXPECT_EQ(request.rules(), RULES_ROBUST);
     EXPECT_EQ(request.seed(), 9u);
     EXPECT_EQ(request.limits().wall_seconds(), 7);
   }
@@ -93,10 +93,11 @@ TEST(PreflightTest, ReportAndFile) {
   std::FILE* quiet = std::fopen("/dev/null", "w");
   const auto checks = RunPreflight(Tasks({"sound", "unsound", "broken"}), &backend, {}, out, quiet);
   ASSERT_TRUE(checks.ok()) << checks.status();
-  const std::string table = PreflightTable(*checks, EXEC_MODE_PAPER);
+  const std::string table = PreflightTable(*checks, RULES_STRICT);
   EXPECT_FALSE(absl::StrContains(table, "t0"));
   EXPECT_TRUE(absl::StrContains(table, "unsound      t1    zeros passes")) << table;
-  EXPECT_TRUE(absl::StrContains(table, "3 tasks in the mode paper: 1 sound, 1 unsound, 1 broken\n"))
+  EXPECT_TRUE(
+      absl::StrContains(table, "3 tasks by the strict rules: 1 sound, 1 unsound, 1 broken\n"))
       << table;
   const auto text = ReadFile(out);
   ASSERT_TRUE(text.ok()) << text.status();
@@ -104,7 +105,7 @@ TEST(PreflightTest, ReportAndFile) {
       text->find('\n') + 1, text->find('\n', text->find('\n') + 1) - text->find('\n') - 1));
   EXPECT_EQ(line["task"], "t1");
   EXPECT_EQ(line["state"], "unsound");
-  EXPECT_EQ(line["mode"], "paper");
+  EXPECT_EQ(line["rules"], "strict");
   EXPECT_EQ(line["probes"][0]["passes"], true);
   EXPECT_FALSE(RunPreflight(Tasks({"sound"}), &backend, {}, *folder, quiet).ok());
   std::fclose(quiet);
@@ -112,10 +113,10 @@ TEST(PreflightTest, ReportAndFile) {
 }
 
 TEST(PreflightTest, ModesHaveNames) {
-  for (const ExecMode mode : {EXEC_MODE_PAPER, EXEC_MODE_ROBUST}) {
-    EXPECT_EQ(*ParseExecMode(ExecModeName(mode)), mode);
+  for (const Rules rules : {RULES_STRICT, RULES_ROBUST, RULES_PAPER}) {
+    EXPECT_EQ(*ParseRules(RulesName(rules)), rules);
   }
-  EXPECT_FALSE(ParseExecMode("strict").ok());
+  EXPECT_FALSE(ParseRules("exact").ok());
 }
 
 }  // namespace

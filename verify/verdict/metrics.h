@@ -21,8 +21,8 @@ struct SampleScore {
   bool compiled = false;
   bool correct = false;
   double speedup = 0.0;  // 0 unless correct; not clipped.
-  // The speedup that fast_p compares with p: the lower end of a measured speedup's interval, or the
-  // modelled speedup itself, which has no interval. 0 unless correct.
+  // The speedup that fast_p compares with p (SpeedupLowOf): the lower end of its interval, or by
+  // the paper's rules the speedup itself. 0 unless correct.
   double speedup_low = 0.0;
 };
 
@@ -34,8 +34,8 @@ struct Metrics {
   double valid = 0.0;
   double compiled = 0.0;
   double correct = 0.0;
-  double fast_1 = 0.0;  // correct and the lower end of the speedup's interval > 1
-  double fast_2 = 0.0;  // correct and the lower end of the speedup's interval > 2
+  double fast_1 = 0.0;  // correct and speedup_low > 1
+  double fast_2 = 0.0;  // correct and speedup_low > 2
   double mean_speedup = 0.0;
   int tasks = 0;  // N: tasks with at least one verified sample.
   int samples = 0;

@@ -101,6 +101,12 @@ TEST(MetricsTest, FastNeedsTheLowerEndOfAMeasuredInterval) {
   EXPECT_DOUBLE_EQ(m.fast_1, 0.75);
   EXPECT_DOUBLE_EQ(m.fast_2, 0.25);
   EXPECT_NEAR(m.mean_speedup, (1.05 + 1.05 + 2.1 + 2.1) / 4, 1e-12);
+  // By the paper's rules the value counts, as there is no interval.
+  Verdict paper = measured("e", 0, 1.05);
+  paper.mutable_speedup()->set_mean_of_calls(true);
+  MetricsBuilder by_value;
+  by_value.Add(paper);
+  EXPECT_DOUBLE_EQ(by_value.MaxOverSamples().fast_1, 1);
   // A modelled speedup has no interval; its own value is used.
   EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 4, 1.3)), 1.3);
   EXPECT_DOUBLE_EQ(SpeedupLowOf(Make("t", 3, 1.3)), 0);

@@ -22,10 +22,13 @@ bool Reached(const Verdict& verdict, Layer layer) {
 
 // The first layer that the candidate failed; LAYER_NONE if it is correct.
 Layer FailedLayer(const Verdict& verdict) {
+  const bool cheating = ResultOf(verdict, LAYER_JUDGE).reason() == Outcome::CHEATING;
   for (const Layer layer : {LAYER_SYNTAX, LAYER_FUNCTIONALITY, LAYER_COMPILED, LAYER_CORRECT}) {
+    // The judge counts as functionality, so it comes before compilation.
+    if (layer == LAYER_COMPILED && cheating) return LAYER_JUDGE;
     if (!Passed(verdict, layer)) return layer;
   }
-  return ResultOf(verdict, LAYER_JUDGE).reason() == Outcome::CHEATING ? LAYER_JUDGE : LAYER_NONE;
+  return LAYER_NONE;
 }
 
 // The text of the first evidence that has one, or the reason's name.
@@ -84,8 +87,8 @@ double SpeedupOf(const Verdict& verdict) {
 
 double SpeedupLowOf(const Verdict& verdict) {
   const double speedup = SpeedupOf(verdict);
-  return speedup > 0 && verdict.speedup().has_timing() ? verdict.speedup().timing().speedup_low()
-                                                       : speedup;
+  const bool has_interval = verdict.speedup().has_timing() && !verdict.speedup().mean_of_calls();
+  return speedup > 0 && has_interval ? verdict.speedup().timing().speedup_low() : speedup;
 }
 
 bool IsInfraError(const Verdict& verdict) {

@@ -36,7 +36,8 @@ bool IsCorrect(const Verdict& verdict);
 
 // speedup(g, o) = time(reference) / time(candidate), not clipped; 0 unless IsCorrect.
 double SpeedupOf(const Verdict& verdict);
-// The lower end of the speedup's interval; a modelled speedup, which has no interval, itself.
+// The lower end of the speedup's interval; a speedup without an interval itself, i.e. a modelled
+// one or one measured by the paper's rules.
 double SpeedupLowOf(const Verdict& verdict);
 
 // True if there is no verdict because the infrastructure or the task's reference failed. Such
