@@ -42,6 +42,15 @@ class DeviceTest : public testing::TestWithParam<std::string> {
   }
 };
 
+constexpr ModelFamily kFamilies[] = {ModelFamily::kQwen3, ModelFamily::kQwen2, ModelFamily::kLlama};
+
+// Qwen2 has biases in query, key and value projections; Llama gets all that its configuration
+// allows, Qwen3 none.
+ModelConfig WithBiases(ModelConfig config) {
+  if (config.family == ModelFamily::kLlama) config.attention_bias = config.mlp_bias = true;
+  return config;
+}
+
 struct Step {
   at::Tensor log_probs, entropy, gradients;
 };
@@ -58,8 +67,8 @@ Step RunStep(const Transformer& model, const std::vector<std::vector<int32_t>>& 
 }
 
 TEST_P(DeviceTest, TrainingStep) {
-  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    ModelConfig config = SmallConfig(family, family == ModelFamily::kQwen3);
+  for (ModelFamily family : kFamilies) {
+    ModelConfig config = WithBiases(SmallConfig(family, family == ModelFamily::kQwen3));
     config.head_dim = 32;  // fused attention on GPUs needs a multiple of 8
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
@@ -99,8 +108,8 @@ Step RunFused(const Transformer& model, const std::vector<std::vector<int32_t>>&
 }
 
 TEST_P(DeviceTest, KernelsOfTheDevice) {
-  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    const ModelConfig config = KernelConfig(family, family == ModelFamily::kQwen3);
+  for (ModelFamily family : kFamilies) {
+    const ModelConfig config = WithBiases(KernelConfig(family, family == ModelFamily::kQwen3));
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
     const Step expected = RunStep(Transformer(config, weights), sequences);
@@ -130,8 +139,8 @@ TEST_P(DeviceTest, KernelsOfTheDevice) {
 // Recompute with the device's kernels gives the same bits, also with FP8 copies of kept or
 // recomputed activations.
 TEST_P(DeviceTest, RecomputedIsTheSame) {
-  for (ModelFamily family : {ModelFamily::kQwen3, ModelFamily::kLlama}) {
-    const ModelConfig config = KernelConfig(family);
+  for (ModelFamily family : kFamilies) {
+    const ModelConfig config = WithBiases(KernelConfig(family));
     const auto weights = SmallWeights(config, 1);
     const auto sequences = RandomTokens(config, {70, 1, 0, 133, 32}, 2);
     using Types = std::pair<at::ScalarType, bool>;  // type, and whether FP8

@@ -1,5 +1,7 @@
 #include "model/layers/bias.h"
 
+#include <ATen/ops/sum.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -24,7 +26,7 @@ void AddToRows(const LayerContext& context, const at::Tensor& bias, at::Tensor o
 
 void AddRows(const LayerContext& context, const at::Tensor& d_out, at::Tensor gradient) {
   if (!context.UseCpuKernels(d_out)) {
-    gradient.add_(ToComputeType(d_out).sum(0));
+    gradient.add_(at::sum(d_out, {0}, /*keepdim=*/false, at::kFloat));
     return;
   }
   const float* from = d_out.const_data_ptr<float>();

@@ -91,14 +91,6 @@ absl::Status CheckEntries(const std::string& dir, const ModelConfig& config,
   return RefuseUnexpectedTensors(layout, config, reader);
 }
 
-// The GPU kernels add no biases.
-absl::Status CheckDevice(const std::string& dir, const ModelConfig& config, at::Device device) {
-  if (!config.has_biases() || device.is_cpu()) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      dir, ": the model has biases in its projections, which run on the CPU only, not on ",
-      device.str(), "; choose the CPU or a model without biases"));
-}
-
 std::vector<Chunk> InFileOrder(std::vector<Chunk> chunks) {
   std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) {
     return std::tie(a.entry->path, a.entry->begin, a.begin) <
@@ -259,7 +251,6 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeightShard(const std::string& dir,
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
   const absl::StatusOr<ModelConfig> part = ShardConfig(config, shard.ranks);
   if (!part.ok()) return AddContext(part.status(), dir);
-  RETURN_IF_ERROR(CheckDevice(dir, config, device));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   const ParameterLayout whole(config);
   RETURN_IF_ERROR(CheckEntries(dir, config, reader));
@@ -279,7 +270,6 @@ absl::StatusOr<std::shared_ptr<Weights>> LoadWeights(const std::string& dir, at:
                                                      at::ScalarType dtype,
                                                      absl::Span<const FlatRange> parts) {
   ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(dir));
-  RETURN_IF_ERROR(CheckDevice(dir, config, device));
   ASSIGN_OR_RETURN(const SafetensorsReader reader, SafetensorsReader::OpenFolder(dir));
   RETURN_IF_ERROR(CheckEntries(dir, config, reader));
   std::shared_ptr<Weights> weights;

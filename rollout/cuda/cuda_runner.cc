@@ -32,7 +32,7 @@ absl::Status OnGpu(at::Device device, const std::string& what, Work work) {
 
 bool CudaRunner::Supports(const Weights& weights) {
   const ModelConfig& config = weights.config();
-  return weights.device().is_cuda() && weights.dtype() == at::kBFloat16 && !config.has_biases() &&
+  return weights.device().is_cuda() && weights.dtype() == at::kBFloat16 &&
          (config.head_dim == 64 || config.head_dim == 128) &&
          config.num_heads <= 16 * config.num_kv_heads && config.vocab_size % 4 == 0 &&
          config.vocab_size <= kMaxVocab && config.hidden_size % 8 == 0 &&

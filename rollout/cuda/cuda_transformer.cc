@@ -44,7 +44,7 @@ int64_t PartBytes(const ModelConfig& config, const CudaTransformer::Options& opt
 bool SupportsFusedKernel(const ModelConfig& config, const CudaTransformer::Options& options) {
   const int64_t hidden = config.hidden_size, mlp = config.intermediate_size;
   return options.fused_decode && !options.batch_invariant && !options.fp8_weights &&
-         options.ranks == nullptr && SupportsMegakernel() &&
+         options.ranks == nullptr && !config.has_biases() && SupportsMegakernel() &&
          SupportsMegakernelGemm(config.query_size(), hidden, /*swiglu=*/false) &&
          SupportsMegakernelGemm(hidden, 2 * mlp, /*swiglu=*/true) &&
          SupportsMegakernelGemm(mlp, hidden, /*swiglu=*/false) &&
@@ -124,6 +124,15 @@ void CudaTransformer::Multiply(const at::Tensor& x, const at::Tensor& weight, co
   gemm_.Multiply(x, weight.t(), add, out);
 }
 
+void CudaTransformer::AddBiases(std::initializer_list<at::Tensor> biases, const at::Tensor& out) {
+  int64_t column = 0;
+  for (const at::Tensor& bias : biases) {
+    if (!bias.defined()) return;
+    out.narrow(1, column, bias.size(0)).add_(bias);
+    column += bias.size(0);
+  }
+}
+
 void CudaTransformer::AllReducePartials(const at::Tensor& add, const at::Tensor& out) {
   if (ranks_ == nullptr) return;
   const absl::Status summed = ranks_->AllReduce(out);
@@ -132,17 +141,13 @@ void CudaTransformer::AllReducePartials(const at::Tensor& add, const at::Tensor&
 }
 
 void CudaTransformer::NormMultiply(const at::Tensor& x, const at::Tensor& norm,
-                                   const at::Tensor& weight, bool swiglu, const at::Tensor& out) {
+                                   const at::Tensor& weight, const at::Tensor& out) {
   const int64_t rows = x.size(0);
-  const float eps = static_cast<float>(config_.rms_norm_eps);
   const at::Tensor normed = normed_.narrow(0, 0, rows);
   LaunchRmsNorm({rows, config_.hidden_size, CudaType::kBFloat16, Stream()}, x.const_data_ptr(),
-                norm.const_data_ptr(), eps, normed.data_ptr(), rstd_.data_ptr<float>(), nullptr);
-  if (!swiglu) return Multiply(normed, weight, nullptr, out);
-  const at::Tensor gate_up = gate_up_.narrow(0, 0, rows);
-  Multiply(normed, weight, nullptr, gate_up);
-  LaunchSwiglu({rows, config_.intermediate_size, CudaType::kBFloat16, Stream()},
-               gate_up.const_data_ptr(), out.data_ptr(), nullptr);
+                norm.const_data_ptr(), static_cast<float>(config_.rms_norm_eps), normed.data_ptr(),
+                rstd_.data_ptr<float>(), nullptr);
+  Multiply(normed, weight, nullptr, out);
 }
 
 void CudaTransformer::Embed(const StepInputs& step) {
@@ -218,7 +223,7 @@ void CudaTransformer::Head(const StepInputs& step) {
                       .stream = Stream()});
     rows = picked_;
   }
-  NormMultiply(rows.narrow(0, 0, step.logit_rows), final_norm_, head_, /*swiglu=*/false,
+  NormMultiply(rows.narrow(0, 0, step.logit_rows), final_norm_, head_,
                logits_.narrow(0, 0, step.logit_rows));
 }
 
@@ -226,21 +231,28 @@ at::Tensor CudaTransformer::RowLogits(int64_t first, int64_t count) {
   TORCH_CHECK(first + count <= x_.size(0) && count <= logits_.size(0), "logits of ", count,
               " rows from row ", first, " on are too many");
   const at::Tensor logits = logits_.narrow(0, 0, count);
-  NormMultiply(x_.narrow(0, first, count), final_norm_, head_, /*swiglu=*/false, logits);
+  NormMultiply(x_.narrow(0, first, count), final_norm_, head_, logits);
   return logits;
 }
 
 void CudaTransformer::Layer(const StepInputs& step, int64_t layer, CudaKvCache* cache) {
   const auto first = [&step](const at::Tensor& x) { return x.narrow(0, 0, step.rows); };
   const at::Tensor x = first(x_), middle = first(post_attention_), inner = first(inner_);
+  const at::Tensor gate_up = first(gate_up_);
   const DecoderLayerParameters& w = layers_[layer];
-  NormMultiply(x, w.input_norm, w.qkv, /*swiglu=*/false, first(qkv_));
+  NormMultiply(x, w.input_norm, w.qkv, first(qkv_));
+  AddBiases({w.q_bias, w.k_bias, w.v_bias}, first(qkv_));
   Attend(step, layer, cache);
   Multiply(first(attention_), w.o, Added(x), middle);
   AllReducePartials(x, middle);
-  NormMultiply(middle, w.post_norm, w.gate_up, /*swiglu=*/true, inner);
+  AddBiases({w.o_bias}, middle);
+  NormMultiply(middle, w.post_norm, w.gate_up, gate_up);
+  AddBiases({w.gate_bias, w.up_bias}, gate_up);
+  LaunchSwiglu({step.rows, config_.intermediate_size, CudaType::kBFloat16, Stream()},
+               gate_up.const_data_ptr(), inner.data_ptr(), nullptr);
   Multiply(inner, w.down, Added(middle), x);
   AllReducePartials(middle, x);
+  AddBiases({w.down_bias}, x);
 }
 
 void CudaTransformer::Fp8Layer(const StepInputs& step, int64_t layer, CudaKvCache* cache) {
@@ -251,15 +263,19 @@ void CudaTransformer::Fp8Layer(const StepInputs& step, int64_t layer, CudaKvCach
   Fp8Weights& fp8 = *fp8_weights_;
   fp8.QuantizeNormed(x, w.input_norm, eps);
   fp8.Multiply(w.qkv, nullptr, first(qkv_), &gemm_);
+  AddBiases({w.q_bias, w.k_bias, w.v_bias}, first(qkv_));
   Attend(step, layer, cache);
   fp8.Quantize(first(attention_));
   fp8.Multiply(w.o, Added(x), middle, &gemm_);
   AllReducePartials(x, middle);
+  AddBiases({w.o_bias}, middle);
   fp8.QuantizeNormed(middle, w.post_norm, eps);
   fp8.Multiply(w.gate_up, nullptr, gate_up, &gemm_);
+  AddBiases({w.gate_bias, w.up_bias}, gate_up);
   fp8.QuantizeSwiGlu(gate_up);
   fp8.Multiply(w.down, Added(middle), x, &gemm_);
   AllReducePartials(middle, x);
+  AddBiases({w.down_bias}, x);
 }
 
 void CudaTransformer::Run(const StepInputs& step, CudaKvCache* cache) {
@@ -316,7 +332,7 @@ void CudaTransformer::FusedLayer(const StepInputs& step, int64_t layer) {
 
 void CudaTransformer::FusedLayers(const StepInputs& step, CudaKvCache* cache) {
   NormMultiply(x_.narrow(0, 0, step.rows), layers_[0].input_norm, layers_[0].qkv,
-               /*swiglu=*/false, qkv_.narrow(0, 0, step.rows));
+               qkv_.narrow(0, 0, step.rows));
   for (int64_t i = 0; i < config_.num_layers; ++i) {
     Attend(step, i, cache);
     FusedLayer(step, i);

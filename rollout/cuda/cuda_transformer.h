@@ -9,6 +9,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <set>
 #include <vector>
@@ -139,9 +140,11 @@ class CudaTransformer {
     return ranks_ == nullptr ? &add : nullptr;
   }
   void AllReducePartials(const at::Tensor& add, const at::Tensor& out);
-  // out = norm(x) weight^T; with swiglu out = silu(gate) * up of that result.
+  // Adds the concatenation of `biases` to each row of `out`; nothing if they are undefined.
+  static void AddBiases(std::initializer_list<at::Tensor> biases, const at::Tensor& out);
+  // out = norm(x) weight^T
   void NormMultiply(const at::Tensor& x, const at::Tensor& norm, const at::Tensor& weight,
-                    bool swiglu, const at::Tensor& out);
+                    const at::Tensor& out);
   void Head(const StepInputs& step);
 
   Collectives* const ranks_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/random.h"
 #include "model/layers/packed_batch.h"
@@ -131,6 +132,23 @@ TEST_P(CudaEngineTest, LogProbabilitiesAreTheLearners) {
     const double difference = LargestDifference(samples);
     EXPECT_LT(difference, kTolerance);
     EXPECT_GT(difference, 0);  // GEMMs of other sizes round differently
+  }
+}
+
+// Qwen2 has biases in query, key and value projections, Llama's configuration allows them in all.
+TEST_P(CudaEngineTest, LogProbabilitiesOfModelsWithBiases) {
+  ModelConfig qwen2 = SmallConfig(true), llama = SmallConfig(false);
+  qwen2.family = ModelFamily::kQwen2;
+  llama.family = ModelFamily::kLlama;
+  llama.attention_bias = llama.mlp_bias = true;
+  for (const ModelConfig& config : {qwen2, llama}) {
+    MakeModel(config);
+    for (const ParameterInfo& info : weights_->layout().parameters) {
+      if (absl::EndsWith(info.name, ".bias")) weights_->Get(info.name).copy_(Numbers(info.shape, 7, 0.3));
+    }
+    const Samples samples = Generate(16, 2000, 512, 40);
+    ASSERT_EQ(samples.size(), 2 * prompts_.size());
+    EXPECT_LT(LargestDifference(samples), kTolerance);
   }
 }
 
