@@ -13,23 +13,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
+#include "base/endpoint/budget.h"
 #include "base/endpoint/refusal.h"
 #include "base/endpoint/retry.h"
-#include "base/endpoint/window_limit.h"
 #include "base/random.h"
 #include "base/status.h"
 
 namespace tritonrl {
 
 namespace {
-
-constexpr double kMillion = 1e6;
-
-// Tokens that a chat template adds to a prompt, at most.
-constexpr int64_t kTemplateTokens = 256;
 
 // The longest sleep while a request waits for a time: the clock of a test moves without a signal.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
@@ -41,12 +35,10 @@ struct Call {
   std::string url, body;
   EndpointClient::Done done;
   EndpointClient::Check check;
-  int attempts = 0;          // begun so far
-  int counted = 0;           // of these, ended without HTTP 429
-  absl::Time deadline;       // set by the first attempt
-  double reserved_cost = 0;  // while in flight: the most that it can cost
-  int64_t expected_tokens = 0;
-  int64_t tokens_entry = -1;  // its number in the limit of tokens
+  int attempts = 0;     // begun so far
+  int counted = 0;      // of these, ended without HTTP 429
+  absl::Time deadline;  // set by the first attempt
+  EndpointBudget::Share share;  // of the newest attempt
 };
 
 using CallPtr = std::unique_ptr<Call>;
@@ -58,8 +50,7 @@ class ThreadedClient : public EndpointClient {
         key_(std::move(key)),
         clock_(options_.clock),
         transfers_(std::move(transfers)),
-        requests_limit_(options_.requests_per_minute),
-        tokens_limit_(options_.tokens_per_minute),
+        budget_(options_),
         thread_([this] { Drive(); }) {}
 
   ~ThreadedClient() override {
@@ -190,15 +181,12 @@ class ThreadedClient : public EndpointClient {
   // Starts the first paused request, or the first of the queue. Returns a time after `now` if a
   // limit forbids it until then.
   absl::Time StartOne(bool retry, absl::Time now) {
-    Call& first = retry ? *paused_.begin()->second : *queue_.front();
-    first.expected_tokens = ExpectedTokens(first.request);
-    const absl::Time allowed = std::max(requests_limit_.EarliestStart(1, now),
-                                        tokens_limit_.EarliestStart(first.expected_tokens, now));
+    const Call& first = retry ? *paused_.begin()->second : *queue_.front();
+    const absl::Time allowed = budget_.EarliestStart(first.request, now);
     if (allowed > now) return allowed;
-    const double bound = CostBound(first.request);
-    const bool fits = options_.max_cost <= 0 || Spent() + reserved_ + bound <= options_.max_cost;
+    const bool fits = budget_.Fits(first.request, Spent());
     // Waits: a request in flight reserves the most that it can cost, and may give some of it back.
-    if (!fits && reserved_ > 0) return absl::InfiniteFuture();
+    if (!fits && budget_.holds()) return absl::InfiniteFuture();
     CallPtr call;
     if (retry) {
       call = std::move(paused_.begin()->second);
@@ -208,14 +196,15 @@ class ThreadedClient : public EndpointClient {
       queue_.pop_front();
     }
     if (fits) {
-      Begin(std::move(call), bound, now);
+      Begin(std::move(call), now);
     } else {
-      End(std::move(call), CeilingError(bound));
+      const absl::Status error = budget_.CeilingError(call->request, Spent());
+      End(std::move(call), error);
     }
     return now;
   }
 
-  void Begin(CallPtr call, double bound, absl::Time now) {
+  void Begin(CallPtr call, absl::Time now) {
     if (call->attempts == 0) call->deadline = now + options_.total_timeout;
     ++call->attempts;
     HttpRequest http;
@@ -224,14 +213,12 @@ class ThreadedClient : public EndpointClient {
     if (!key_.empty()) http.headers.push_back(absl::StrCat("Authorization: Bearer ", key_));
     http.body = call->body;
     http.timeout = std::min(options_.attempt_timeout, call->deadline - now);
-    requests_limit_.Add(1, now);
-    call->tokens_entry = tokens_limit_.Add(call->expected_tokens, now);
-    call->reserved_cost = bound;
+    call->share = budget_.Start(call->request, now);
     if (const absl::Status started = transfers_->Start(call->id, std::move(http)); !started.ok()) {
+      budget_.End(call->share, in_flight_.empty());
       End(std::move(call), started);
       return;
     }
-    reserved_ += bound;
     const int64_t id = call->id;
     in_flight_[id] = std::move(call);
     absl::MutexLock lock(&mutex_);
@@ -243,8 +230,7 @@ class ThreadedClient : public EndpointClient {
     const auto found = in_flight_.find(reply.id);
     CallPtr call = std::move(found->second);
     in_flight_.erase(found);
-    reserved_ -= call->reserved_cost;
-    if (in_flight_.empty()) reserved_ = 0;  // no rounding errors stay
+    budget_.End(call->share, in_flight_.empty());
     {
       absl::MutexLock lock(&mutex_);
       counts_.in_flight = static_cast<int64_t>(in_flight_.size());
@@ -286,10 +272,7 @@ class ThreadedClient : public EndpointClient {
     absl::StatusOr<EndpointResponse> response = ParseReply(call->request, std::move(body));
     absl::Status usable = response.status();
     if (response.ok()) {
-      tokens_limit_.Correct(call->tokens_entry,
-                            response->usage.prompt_tokens + response->usage.completion_tokens);
-      ++answers_;
-      answer_tokens_ += response->usage.completion_tokens;
+      budget_.NoteAnswer(call->share, response->usage);
       {
         absl::MutexLock lock(&mutex_);
         CountUsage(response->usage);  // also of a response that the check refuses
@@ -347,30 +330,9 @@ class ThreadedClient : public EndpointClient {
     call->done(status);
   }
 
-  absl::Status CeilingError(double bound) const {
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "the cost ceiling of $%.2f is reached: $%.2f are spent and the next request may cost "
-        "$%.4f; raise the ceiling to go on",
-        options_.max_cost, Spent(), bound));
-  }
-
   // An endpoint may quote the key in its error message.
   std::string WithoutKey(const std::string& text) const {
     return key_.empty() ? text : absl::StrReplaceAll(text, {{key_, "[the key]"}});
-  }
-
-  // The most that a request can cost: a token has at least one byte.
-  double CostBound(const EndpointRequest& request) const {
-    const double in = static_cast<double>(request.prompt_bytes() + kTemplateTokens);
-    const double out = static_cast<double>(request.max_tokens) * std::max(request.n, 1);
-    return (in * options_.price_in + out * options_.price_out) / kMillion;
-  }
-
-  // Tokens of prompt and answer: the mean answer so far; before the first answer, its limit.
-  int64_t ExpectedTokens(const EndpointRequest& request) const {
-    const int64_t answer = answers_ > 0 ? answer_tokens_ / answers_
-                                        : int64_t{request.max_tokens} * std::max(request.n, 1);
-    return request.prompt_bytes() / kBytesPerToken + answer;
   }
 
   double Spent() const {
@@ -381,9 +343,7 @@ class ThreadedClient : public EndpointClient {
   void CountUsage(const EndpointUsage& usage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     counts_.prompt_tokens += usage.prompt_tokens;
     counts_.completion_tokens += usage.completion_tokens;
-    counts_.cost += (static_cast<double>(usage.prompt_tokens) * options_.price_in +
-                     static_cast<double>(usage.completion_tokens) * options_.price_out) /
-                    kMillion;
+    counts_.cost += budget_.Cost(usage);
   }
 
   const EndpointOptions options_;
@@ -405,9 +365,7 @@ class ThreadedClient : public EndpointClient {
   absl::flat_hash_map<int64_t, CallPtr> in_flight_;
   absl::Time blocked_until_ =
       absl::InfinitePast();  // the endpoint asks not to be called until then
-  WindowLimit requests_limit_, tokens_limit_;
-  double reserved_ = 0;  // US dollars
-  int64_t answers_ = 0, answer_tokens_ = 0;
+  EndpointBudget budget_;  // Cost is const and may be called by any thread
 
   std::thread thread_;  // declared last: it uses all other members
 };

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "tools/kernelbook/import.h"
 
-ABSL_FLAG(std::string, in, "", "File of KernelBook: parquet, JSON array or JSON lines; required.");
+ABSL_FLAG(std::string, in, "", "File of KernelBook: Parquet, JSON array or JSON Lines; required.");
 ABSL_FLAG(std::string, out, "data/kernelbook", "Folder for the tasks and their records.");
 ABSL_FLAG(std::string, kernelbench, "",
           "Folder of KernelBench's tasks; tasks that are the same or nearly so are left out.");

@@ -1,7 +1,6 @@
 #include "tools/kernelbook/rows.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,16 +12,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
-#include "base/jsonl.h"
+#include "base/records/lenient_json.h"
+#include "base/records/record_reader.h"
 #include "base/status.h"
-#include "tools/kernelbook/parquet_reader.h"
 
 namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMaxLineBytes = 64 << 20;
 constexpr size_t kMaxCode = 1 << 20;  // as tasks/loader.cc takes it
 constexpr size_t kMaxText = 200;      // of a field that is shown
 
@@ -73,7 +71,7 @@ class RowCollector {
 
   bool full() const { return limit_ > 0 && count_ >= limit_; }
 
-  // `where` names the row, such as "line 7".
+  // `where` names the file and the row.
   void Add(const Json& json, const std::string& where) {
     KernelBookRow row{.number = ++count_};
     if (!json.is_object()) return Bad(std::move(row), where, "is no JSON object");
@@ -122,7 +120,11 @@ class RowCollector {
 
   absl::StatusOr<KernelBookRows> Finish() {
     if (count_ == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(path_, " holds no row"));
+      return absl::InvalidArgumentError(absl::StrCat(path_, " is empty: it holds no row"));
+    }
+    if (names_.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, " is neither Parquet, nor a JSON array, nor JSON Lines of objects"));
     }
     for (size_t i = 0; i < kNeeded; ++i) {
       if (!names_.empty() && !seen_[i]) return NoColumn(Columns()[i], names_);
@@ -132,7 +134,7 @@ class RowCollector {
 
  private:
   void Bad(KernelBookRow row, const std::string& where, const std::string& why) {
-    result_.bad.push_back({std::move(row), absl::StrCat(path_, ", ", where, " ", why)});
+    result_.bad.push_back({std::move(row), absl::StrCat(where, " ", why)});
   }
 
   absl::Status NoColumn(const std::string& name, const std::vector<std::string>& names) const {
@@ -150,105 +152,35 @@ class RowCollector {
   KernelBookRows result_;
 };
 
-absl::Status ReadLines(const std::string& path, RowCollector* rows) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(path, kMaxLineBytes));
+// Hands the rows of the file on; what is no JSON becomes a bad row.
+absl::Status ReadRows(RecordReader* reader, RowCollector* rows) {
   while (!rows->full()) {
-    ASSIGN_OR_RETURN(const std::optional<Line> line, reader->Next());
-    if (!line.has_value()) break;
-    const std::string where = absl::StrCat("line ", line->number);
-    if (line->too_long) {
-      rows->AddUnreadable(where, absl::StrCat("is longer than ", kMaxLineBytes, " bytes"));
-      continue;
-    }
-    if (absl::StripAsciiWhitespace(line->text).empty()) continue;
-    const Json json = Json::parse(line->text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) {
-      rows->AddUnreadable(
-          where, line->complete ? "is no valid JSON" : "is no valid JSON: the file ends within it");
+    ASSIGN_OR_RETURN(const std::optional<Record> record, reader->Next());
+    if (!record.has_value()) break;
+    const absl::StatusOr<LenientJson> parsed = ParseLenientJson(record->text);
+    if (parsed.ok()) {
+      rows->Add(parsed->json, reader->Where(*record));
     } else {
-      rows->Add(json, where);
+      rows->AddUnreadable(reader->Where(*record),
+                          record->complete ? "is no valid JSON"
+                                           : "is no valid JSON: the file ends within it");
     }
   }
   return absl::OkStatus();
-}
-
-// Thrown out of nlohmann's parser to end it early.
-struct Enough {};
-
-// One array whose elements are handed on and forgotten one by one.
-absl::Status ReadArray(const std::string& path, RowCollector* rows) {
-  std::ifstream file(path, std::ios::binary);
-  int64_t element = 0;
-  const auto keep = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool ends = event == Json::parse_event_t::object_end ||
-                      event == Json::parse_event_t::array_end ||
-                      event == Json::parse_event_t::value;
-    if (depth != 1 || !ends) return true;
-    rows->Add(parsed, absl::StrCat("row ", ++element));
-    if (rows->full()) throw Enough();
-    return false;
-  };
-  try {
-    const Json emptied = Json::parse(file, keep);
-    if (!emptied.is_array()) return absl::InvalidArgumentError(absl::StrCat(path, " is no array"));
-  } catch (const Enough&) {
-  } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is no valid JSON array: after row ", element, ": ", error.what()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadParquetRows(const std::string& path, RowCollector* rows) {
-  int64_t number = 0;
-  const absl::Status status = ReadParquet(
-      path, Columns(),
-      [&](const std::vector<std::string>& names) { return rows->CheckColumns(names); },
-      [&](const std::string& text) {
-        rows->Add(Json::parse(text, nullptr, /*allow_exceptions=*/false),
-                  absl::StrCat("row ", ++number));
-        return rows->full() ? absl::CancelledError() : absl::OkStatus();
-      });
-  return absl::IsCancelled(status) ? absl::OkStatus() : status;
-}
-
-// The first bytes of the file, without leading white space of a text.
-absl::StatusOr<std::string> Beginning(const std::string& path) {
-  if (!FileExists(path)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  if (DirectoryExists(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is a folder; give one file of KernelBook"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string head(4096, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(file.gcount()));
-  return std::string(absl::StripLeadingAsciiWhitespace(head));
 }
 
 }  // namespace
 
 absl::StatusOr<KernelBookRows> ReadKernelBook(const std::string& path, int64_t limit) {
-  ASSIGN_OR_RETURN(const std::string head, Beginning(path));
-  RowCollector rows(path, limit);
-  if (absl::StartsWith(head, "PAR1")) {
-    RETURN_IF_ERROR(ReadParquetRows(path, &rows));
-  } else if (absl::StartsWith(head, "version https://git-lfs")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"));
-  } else if (absl::EndsWith(path, ".parquet")) {
+  if (DirectoryExists(path)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is no parquet file: it does not begin with PAR1"));
-  } else if (absl::StartsWith(head, "[")) {
-    RETURN_IF_ERROR(ReadArray(path, &rows));
-  } else if (absl::StartsWith(head, "{")) {
-    RETURN_IF_ERROR(ReadLines(path, &rows));
-  } else if (head.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
-  } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is neither parquet, nor a JSON array, nor JSON lines"));
+        absl::StrCat(path, " is a folder; give one file of KernelBook"));
   }
+  if (!FileExists(path)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RecordReader> reader, RecordReader::Open(path, Columns()));
+  RowCollector rows(path, limit);
+  if (!reader->columns().empty()) RETURN_IF_ERROR(rows.CheckColumns(reader->columns()));
+  RETURN_IF_ERROR(ReadRows(reader.get(), &rows));
   return rows.Finish();
 }
 

@@ -1,4 +1,4 @@
-// Reads a file of KernelBook's rows: parquet, a JSON array or JSON lines.
+// Reads a file of KernelBook's rows: Parquet, a JSON array or JSON Lines, or gzip of these two.
 #ifndef TRITONRL_TOOLS_KERNELBOOK_ROWS_H_
 #define TRITONRL_TOOLS_KERNELBOOK_ROWS_H_
 

@@ -111,30 +111,30 @@ TEST_F(RowsTest, NamesBrokenRows) {
   EXPECT_EQ(rows->rows.size(), 1);
   ASSERT_EQ(rows->bad.size(), 6);
   const char* const sentences[] = {
-      "line 2 is no valid JSON",
-      "line 3 is no JSON object",
-      "line 4 has a python_code that is no text or empty",
-      "line 5 has no python_code",
-      "line 6 has an entry_point that is no name of a class",
-      "line 7 is no valid JSON: the file ends within it",
+      ":2 is no valid JSON",
+      ":3 is no JSON object",
+      ":4 has a python_code that is no text or empty",
+      ":5 has no python_code",
+      ":6 has an entry_point that is no name of a class",
+      ":7 is no valid JSON: the file ends within it",
   };
   for (size_t i = 0; i < 6; ++i) {
-    EXPECT_EQ(rows->bad[i].message, absl::StrCat(Path("rows.jsonl"), ", ", sentences[i]));
+    EXPECT_EQ(rows->bad[i].message, absl::StrCat(Path("rows.jsonl"), sentences[i]));
     EXPECT_EQ(rows->bad[i].row.number, static_cast<int64_t>(i) + 2);
   }
 }
 
 TEST_F(RowsTest, RefusesFilesWithOneSentence) {
-  EXPECT_THAT(Refusal("a.parquet", "name,code\n"), HasSubstr("is no parquet file"));
+  EXPECT_THAT(Refusal("a.parquet", "name,code\n"), HasSubstr("is no Parquet file"));
   EXPECT_THAT(Refusal("b.parquet", "PAR1 and then nothing of it"),
-              HasSubstr("cannot be read as parquet"));
+              HasSubstr("no sound Parquet file"));
   EXPECT_THAT(Refusal("c.parquet", "version https://git-lfs.github.com/spec/v1\noid x\n"),
               HasSubstr("git lfs pull"));
-  EXPECT_THAT(Refusal("d.csv", "uuid,code\n"), HasSubstr("neither parquet"));
+  EXPECT_THAT(Refusal("d.csv", "uuid,code\n"), HasSubstr("neither Parquet"));
   EXPECT_THAT(Refusal("e.json", ""), HasSubstr("is empty"));
   EXPECT_THAT(Refusal("f.json", "[]"), HasSubstr("holds no row"));
   EXPECT_THAT(Refusal("g.json", absl::StrCat("[", kRow, ", {\"python")),
-              HasSubstr("is no valid JSON array: after row 1"));
+              HasSubstr("(example 2): the file ends within the JSON array"));
   EXPECT_THAT(Refusal("h.jsonl", R"({"code": "x", "entry_point": "A"})"),
               HasSubstr("has no column python_code; its columns are code, entry_point"));
   EXPECT_THAT(Message(ReadKernelBook(Path("missing.json"), 0).status()),

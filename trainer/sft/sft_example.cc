@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "trainer/sft/lenient_json.h"
+#include "base/records/lenient_json.h"
 
 namespace tritonrl {
 namespace {
@@ -243,6 +243,13 @@ absl::Status Parser::Parse(SftFormat format) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& SftFields() {
+  static const auto* const kFields = new std::vector<std::string>{
+      "prompt", "response", "completion", "messages", "conversations",
+      "instruction", "input", "output", "system", "history"};
+  return *kFields;
+}
 
 const char* SftFormatName(SftFormat format) {
   switch (format) {

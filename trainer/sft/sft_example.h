@@ -35,6 +35,9 @@ enum class SftFormat {
 // "prompt/response", "messages", "prompt/completion", "ShareGPT", "Alpaca".
 const char* SftFormatName(SftFormat format);
 
+// The fields that some form uses.
+const std::vector<std::string>& SftFields();
+
 // Returns the form of the object in `text` by the names of its fields, nullopt if `text` is no JSON
 // object. InvalidArgument, with the names of the object's fields, if they fit no form.
 absl::StatusOr<std::optional<SftFormat>> DetectSftFormat(absl::string_view text);

@@ -1,22 +1,18 @@
-"""Writes the rows of a Parquet file to stdout as JSON Lines, after a line with their number.
+"""Writes the rows of a Parquet file to stdout as JSON Lines, after a line with their number and the file's columns.
 
-python3 read_parquet.py FILE        on an error: one sentence on stderr, exit code 1
+python3 read_parquet.py FILE [COLUMN...]        on an error: one sentence on stderr, exit code 1
 
-Only columns that some form of example uses (sft_example.h) are read. A row without any of them becomes an object
-with the names of all columns, so that the reader can name them.
+Only the given columns are read, without any all. A row of a file that has none of them becomes an object with the
+names of all columns, so that the reader can name them.
 """
 
 import json
 import sys
 
-COLUMNS = (
-    ("prompt", "response", "completion", "messages", "conversations")
-    + ("instruction", "input", "output", "system", "history")
-)
 ROWS_AT_ONCE = 256
 
 
-def main(path: str) -> int:
+def main(path: str, wanted: list) -> int:
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -24,9 +20,9 @@ def main(path: str) -> int:
         return 1
     try:
         file = pyarrow.parquet.ParquetFile(path)
-        print(file.metadata.num_rows)
         names = file.schema_arrow.names
-        used = [name for name in COLUMNS if name in names]
+        print(json.dumps({"rows": file.metadata.num_rows, "columns": names}))
+        used = [name for name in wanted if name in names] if wanted else names
         if not used:
             for _ in range(file.metadata.num_rows):
                 print(json.dumps(dict.fromkeys(names)))
@@ -47,4 +43,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

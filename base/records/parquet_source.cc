@@ -1,4 +1,4 @@
-#include "trainer/sft/parquet_source.h"
+#include "base/records/parquet_source.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/runfiles.h"
@@ -28,8 +29,8 @@ class ParquetSource : public ByteSource {
   ParquetSource(std::string path, int64_t file_bytes, Subprocess process)
       : path_(std::move(path)), file_bytes_(file_bytes), process_(std::move(process)) {}
 
-  // Reads the number of rows, the first line that the process writes.
-  absl::Status Begin() {
+  // Reads the first line that the process writes: the number of rows and the names of the columns.
+  absl::Status Begin(std::vector<std::string>* columns) {
     std::string line;
     char c = 0;
     while (true) {
@@ -37,7 +38,11 @@ class ParquetSource : public ByteSource {
       if (n == 0 || c == '\n') break;
       line.push_back(c);
     }
-    return absl::SimpleAtoi(line, &rows_) ? absl::OkStatus() : End();
+    const auto head = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!head.is_object()) return End();
+    rows_ = head.value("rows", int64_t{0});
+    *columns = head.value("columns", std::vector<std::string>());
+    return absl::OkStatus();
   }
 
   absl::StatusOr<size_t> Read(char* to, size_t size) override {
@@ -101,19 +106,21 @@ class ParquetSource : public ByteSource {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenParquetSource(const std::string& path,
-                                                              int64_t file_bytes) {
+absl::Status OpenParquetSource(const std::string& path, const std::vector<std::string>& columns,
+                               OpenedSource* opened) {
   ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
-  ASSIGN_OR_RETURN(const std::string script, Runfile("trainer/sft/read_parquet.py"));
+  ASSIGN_OR_RETURN(const std::string script, Runfile("base/records/read_parquet.py"));
   SubprocessOptions options;
   options.argv = {python.interpreter, script, path};
+  options.argv.insert(options.argv.end(), columns.begin(), columns.end());
   options.env = python.Environment();
   options.out = options.err = Stdio::Pipe();
   options.parent_death_signal = SIGKILL;
   ASSIGN_OR_RETURN(Subprocess process, Subprocess::Start(options));
-  auto source = std::make_unique<ParquetSource>(path, file_bytes, std::move(process));
-  RETURN_IF_ERROR(source->Begin());
-  return source;
+  auto source = std::make_unique<ParquetSource>(path, opened->file_bytes, std::move(process));
+  RETURN_IF_ERROR(source->Begin(&opened->columns));
+  opened->bytes = std::move(source);
+  return absl::OkStatus();
 }
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-#include "trainer/sft/record_reader.h"
+#include "base/records/record_reader.h"
 
 #include <algorithm>
 #include <limits>
@@ -47,8 +47,9 @@ class ElementScanner {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RecordReader>> RecordReader::Open(const std::string& path) {
-  ASSIGN_OR_RETURN(OpenedSource source, OpenByteSource(path));
+absl::StatusOr<std::unique_ptr<RecordReader>> RecordReader::Open(
+    const std::string& path, const std::vector<std::string>& columns) {
+  ASSIGN_OR_RETURN(OpenedSource source, OpenByteSource(path, columns));
   std::unique_ptr<RecordReader> reader(new RecordReader(path, std::move(source)));
   RETURN_IF_ERROR(reader->Begin());
   return reader;
@@ -121,6 +122,7 @@ absl::StatusOr<std::optional<Record>> RecordReader::NextLine() {
   }
   const size_t end = std::min(at, buffer_.size());
   Record record{.line = line_, .number = records_ + 1};
+  record.complete = at != std::string::npos;
   record.text = buffer_.substr(used_, end - used_);
   while (!record.text.empty() && IsSpace(record.text.back())) record.text.pop_back();
   used_ = std::min(end + 1, buffer_.size());

@@ -1,4 +1,4 @@
-#include "trainer/sft/byte_source.h"
+#include "base/records/byte_source.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,8 +14,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/git_lfs.h"
+#include "base/records/parquet_source.h"
 #include "base/status.h"
-#include "trainer/sft/parquet_source.h"
 
 namespace tritonrl {
 namespace {
@@ -115,7 +116,8 @@ std::string OtherCompression(absl::string_view head) {
 
 }  // namespace
 
-absl::StatusOr<OpenedSource> OpenByteSource(const std::string& path) {
+absl::StatusOr<OpenedSource> OpenByteSource(const std::string& path,
+                                            const std::vector<std::string>& columns) {
   // Without O_NONBLOCK, open() of a named pipe would block until a writer opens it.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, "open", path);
@@ -126,10 +128,11 @@ absl::StatusOr<OpenedSource> OpenByteSource(const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": not a plain file"));
   }
   opened.file_bytes = info.st_size;
-  char head[6] = {};
+  char head[64] = {};
   const ssize_t n = pread(fd, head, sizeof(head), 0);
   if (n < 0) return ErrnoStatus(errno, "read", path);
   const absl::string_view start(head, n);
+  RETURN_IF_ERROR(RefuseGitLfsPointer(start, path));
   if (const std::string name = OtherCompression(start); !name.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, " is a ", name, " file; decompress it, or compress it with gzip instead"));
@@ -139,7 +142,7 @@ absl::StatusOr<OpenedSource> OpenByteSource(const std::string& path) {
     ASSIGN_OR_RETURN(opened.bytes, GzipSource::Make(path, std::move(opened.bytes)));
   } else if (absl::StartsWith(start, "PAR1")) {
     opened.kind = FileKind::kParquet;
-    ASSIGN_OR_RETURN(opened.bytes, OpenParquetSource(path, opened.file_bytes));
+    RETURN_IF_ERROR(OpenParquetSource(path, columns, &opened));
   } else if (absl::EndsWith(path, ".parquet")) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is no Parquet file: it does not begin with PAR1"));

@@ -1,6 +1,6 @@
 // JSON as Python's json module writes it: with NaN, Infinity and halves of surrogate pairs.
-#ifndef TRITONRL_TRAINER_SFT_LENIENT_JSON_H_
-#define TRITONRL_TRAINER_SFT_LENIENT_JSON_H_
+#ifndef TRITONRL_BASE_RECORDS_LENIENT_JSON_H_
+#define TRITONRL_BASE_RECORDS_LENIENT_JSON_H_
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,4 +22,4 @@ absl::StatusOr<LenientJson> ParseLenientJson(absl::string_view text);
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TRAINER_SFT_LENIENT_JSON_H_
+#endif  // TRITONRL_BASE_RECORDS_LENIENT_JSON_H_

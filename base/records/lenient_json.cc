@@ -1,4 +1,4 @@
-#include "trainer/sft/lenient_json.h"
+#include "base/records/lenient_json.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "trainer/sft/record_reader.h"
+#include "base/records/record_reader.h"
 
 #include <zlib.h>
 
@@ -65,9 +65,10 @@ class RecordReaderTest : public testing::Test {
   }
 
   // "place text" of each record; an error ends the list as "! message".
-  static std::vector<std::string> ReadAll(const std::string& path) {
+  static std::vector<std::string> ReadAll(const std::string& path,
+                                          const std::vector<std::string>& columns = {}) {
     std::vector<std::string> all;
-    const auto reader = RecordReader::Open(path);
+    const auto reader = RecordReader::Open(path, columns);
     if (!reader.ok()) return {absl::StrCat("! ", reader.status().message())};
     while (true) {
       const auto record = (*reader)->Next();
@@ -167,14 +168,16 @@ TEST_F(RecordReaderTest, ReadsParquet) {
                                         " None], 'score': [1.5, float('nan')]}");
   if (path.empty()) GTEST_SKIP() << "the Python environment has no pyarrow";
   EXPECT_EQ(
-      ReadAll(path),
+      ReadAll(path, {"prompt", "messages"}),
       (Records{
           " (row 1) {\"messages\": [{\"role\": \"user\", \"content\": \"q\\u00e9\"}, {\"role\": "
           "\"assistant\", \"content\": \"a\"}]}",
           " (row 2) {\"messages\": null}"}));
   EXPECT_EQ(Kind(path), "Parquet");
-  EXPECT_EQ(ReadAll(WriteParquet("b.parquet", "{'question': ['q']}")),
-            (Records{" (row 1) {\"question\": null}"}));
+  EXPECT_EQ((*RecordReader::Open(path, {"messages"}))->columns(), (Records{"messages", "score"}));
+  const std::string other = WriteParquet("b.parquet", "{'question': ['q']}");
+  EXPECT_EQ(ReadAll(other, {"prompt"}), (Records{" (row 1) {\"question\": null}"}));
+  EXPECT_EQ(ReadAll(other), (Records{" (row 1) {\"question\": \"q\"}"}));
 }
 
 TEST_F(RecordReaderTest, ADamagedParquetFileIsNamed) {
@@ -182,6 +185,8 @@ TEST_F(RecordReaderTest, ADamagedParquetFileIsNamed) {
   const Records records = ReadAll(path);
   ASSERT_EQ(records.size(), 1);
   EXPECT_TRUE(absl::StartsWith(records[0], "! cannot read " + path + ": ")) << records[0];
+  const std::string pointer = Write("b.parquet", "version https://git-lfs.github.com/spec/v1\noid x\n");
+  EXPECT_TRUE(absl::StrContains(ReadAll(pointer).at(0), "git lfs pull")) << ReadAll(pointer).at(0);
 }
 
 }  // namespace
