@@ -3,17 +3,15 @@
 #ifndef TRITONRL_BENCH_HARNESS_HARNESS_H_
 #define TRITONRL_BENCH_HARNESS_HARNESS_H_
 
-#include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "bench/harness/figure_table.h"
+#include "bench/harness/peer.h"
 
 namespace tritonrl {
 
@@ -23,41 +21,6 @@ struct BenchOptions {
   // `peer` of "true" or "false" makes --peer a switch; the bench interprets any other value.
   std::optional<int> warmup = std::nullopt, repeats = std::nullopt;
   std::optional<std::string> peer = std::nullopt, device = std::nullopt;
-};
-
-struct Figure {
-  std::string metric;
-  double value = 0;
-  std::string unit = {};
-  std::optional<double> peer = std::nullopt, bound = std::nullopt;  // in the same unit
-  std::vector<double> rounds = {};  // values of the single rounds, for the spread
-};
-
-// A figure for an integer count.
-Figure Count(std::string metric, int64_t number, std::string unit = "");
-
-// The script of a peer. It runs under the Python of FindPythonEnv and prints its figures as JSON
-// objects, one per line; its other lines are ignored.
-struct PeerCommand {
-  std::string script;                    // path from the workspace's root; may be empty
-  std::vector<std::string> arguments;    // of the script
-  std::vector<std::string> launcher;     // Python's own arguments, before the script
-  std::string input;                     // the script's stdin
-  std::vector<std::string> python_path;  // folders added to sys.path
-  std::vector<std::pair<std::string, std::string>> env;
-  absl::Duration timeout = absl::Minutes(30);
-};
-
-// Runs the script and returns its JSON lines. Errors name the script and give its exit code with
-// the end of its stderr, or say that it missed its deadline or printed no JSON object.
-absl::StatusOr<std::vector<nlohmann::json>> RunPeer(const PeerCommand& command);
-
-// The number `key` of a peer's line, times `scale`; nullopt if the line has no such number.
-std::optional<double> PeerValue(const nlohmann::json& line, const char* key, double scale = 1);
-
-// The columns of results/*.csv that describe a run.
-struct RunInfo {
-  std::string machine, commit, date, command;
 };
 
 // Runs one round of a case and returns its figure, for example seconds. `measured` is false in
@@ -93,24 +56,20 @@ class Bench {
 
   // Prints the figures added since the last call to stdout. RunBench calls it once more at the end.
   void PrintTable();
-  std::string TakeTable();
-  // Returns all figures as CSV lines with the ids `prefix`-001, ..., numbered from `first`.
-  std::string CsvLines(const std::string& prefix, int first, const RunInfo& info) const;
-  // Appends CsvLines to the file, which may be absent or empty, numbered from its last id on. Fails
-  // if the file has other columns. With `write` false it only checks the file.
-  absl::Status AppendCsv(const std::string& path, const RunInfo& info, bool write = true) const;
+  // As in FigureTable; a muted rank has no table and only checks the file.
+  std::string TakeTable() { return muted_ ? "" : figures_.TakeTable(); }
+  std::string CsvLines(const std::string& prefix, int first, const RunInfo& info) const {
+    return figures_.CsvLines(prefix, first, info);
+  }
+  absl::Status AppendCsv(const std::string& path, const RunInfo& info, bool write = true) const {
+    return figures_.AppendCsv(path, info, write && !muted_);
+  }
 
  private:
-  struct Row {
-    std::string subject, setting, peer_name;
-    Figure figure;
-  };
-
   const std::string name_;
   const BenchOptions flags_;
   std::string subject_, peer_name_;
-  std::vector<Row> rows_;
-  size_t printed_ = 0;
+  FigureTable figures_;
   bool muted_ = false;
 };
 
