@@ -81,20 +81,34 @@ void AppendModel(const PythonTree& tree, const PythonNode& body, std::string* ou
   }
 }
 
+// The name that a line `Model = NAME` gives, as tasks of KernelBook end with; "" without one.
+absl::string_view NamedModel(const PythonNode& statement) {
+  if (statement.type() != "expression_statement" || statement.child_count() == 0) return "";
+  const PythonNode assignment = statement.child(0);
+  if (assignment.type() != "assignment" || assignment.field("left").text() != "Model") return "";
+  const PythonNode name = assignment.field("right");
+  return !name.null() && name.type() == "identifier" ? name.text() : "";
+}
+
 }  // namespace
 
 std::string MiniPrompt(const std::string& source) {
   const PythonTree tree(source);
   std::string constants, model, inputs;
+  absl::string_view model_name = "Model";
+  for (const PythonNode& statement : tree.root().named_children()) {
+    if (const absl::string_view name = NamedModel(statement); !name.empty()) model_name = name;
+  }
   for (const PythonNode& statement : tree.root().named_children()) {
     const absl::string_view type = statement.type();
     const absl::string_view name = statement.field("name").text();
-    if (type == "class_definition" && name == "Model") {
+    if (type == "class_definition" && name == model_name) {
       AppendModel(tree, statement.field("body"), &model);
     } else if (type == "function_definition" && name == "get_inputs") {
       AppendInputs(tree, statement.field("body"), &inputs);
     } else if (type == "comment" || type == "import_statement" || type == "import_from_statement" ||
-               name == "get_init_inputs" || IsBareString(statement)) {
+               name == "get_init_inputs" || IsBareString(statement) ||
+               !NamedModel(statement).empty()) {
       continue;
     } else {
       absl::StrAppend(&constants, CompactText(tree, statement));

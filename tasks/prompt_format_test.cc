@@ -88,6 +88,37 @@ def get_init_inputs():
             "A = torch.rand(N, N)\n[A]\n");
 }
 
+// As the import of KernelBook writes it.
+TEST(MiniPromptTest, FindsTheModelThatTheLastLineNames) {
+  EXPECT_EQ(MiniPrompt(R"(# KernelBook: uuid 7, licence MIT
+from _paritybench_helpers import _mock_config
+import torch
+import torch.nn as nn
+
+
+class Scale(nn.Module):
+
+    def __init__(self, cfg):
+        super().__init__()
+        self.k = cfg.K
+
+    def forward(self, x):
+        return torch.sin(x) * self.k
+
+
+def get_inputs():
+    return [torch.rand([4, 4])]
+
+
+def get_init_inputs():
+    return [[], {"cfg": _mock_config(K=4)}]
+
+
+Model = Scale
+)"),
+            "self.k = cfg.K\nreturn torch.sin(x) * self.k\n[torch.rand([4, 4])]\n");
+}
+
 TEST(MiniPromptTest, BrokenSourceStillGivesText) {
   EXPECT_EQ(MiniPrompt(""), "");
   MiniPrompt("class Model(:\n  def");
