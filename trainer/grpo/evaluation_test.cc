@@ -12,6 +12,7 @@ namespace tritonrl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A record of task `task` of a level; `correct` with this speedup, or wrong.
 SampleRecord Record(const std::string& task, int level, int index, double speedup) {
@@ -185,6 +186,21 @@ TEST(StepMetricsTest, FieldsHoldWhatReadersExpect) {
                             "seconds_rollout", "seconds_verify", "seconds_learn"}) {
     EXPECT_THAT(line, HasSubstr(std::string("\"") + field + "\":"));
   }
+}
+
+TEST(StepMetricsTest, LevelsAreFieldsOfTheirOwn) {
+  StepMetrics metrics;
+  const std::string none = MetricsLine(3, StepFields(metrics));
+  EXPECT_THAT(none, Not(HasSubstr("level")));
+  EXPECT_THAT(none, Not(HasSubstr("epoch")));
+  metrics.epoch = 0.5;
+  metrics.levels[2] = {.samples = 4, .valid_rate = 0.75, .correct_rate = 0.25, .mean_speedup = 1.5};
+  const std::string line = MetricsLine(3, StepFields(metrics));
+  for (const char* field : {"\"epoch\":0.5", "\"level2_samples\":4", "\"level2_valid_rate\":0.75",
+                            "\"level2_correct_rate\":0.25", "\"level2_mean_speedup\":1.5"}) {
+    EXPECT_THAT(line, HasSubstr(field));
+  }
+  EXPECT_THAT(line, Not(HasSubstr("level1_")));
 }
 
 }  // namespace

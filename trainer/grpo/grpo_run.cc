@@ -318,6 +318,7 @@ absl::Status GrpoRun::Step() {
   clock.ended = absl::Now();
   RETURN_IF_ERROR(GatherStepMetrics(*batch, rl, learn, clock, &ranks_, &metrics));
   if (metrics.samples == 0) return NothingVerified(*batch);
+  metrics.epoch = tasks_->prompts.EpochsOf((done + 1) * config_.prompts_per_step());
   RETURN_IF_ERROR(infra_errors_->Commit());
   RETURN_IF_ERROR(Record(*batch, rl, metrics));
   run_.CompleteStep(model_.learner == nullptr ? 0 : model_.learner->consecutive_skipped());

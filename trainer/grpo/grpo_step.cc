@@ -1,6 +1,7 @@
 #include "trainer/grpo/grpo_step.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -125,10 +126,16 @@ enum Sum {
   kRunSeconds,
   kModelled,
   kStale,
-  kNumSums,
+  kFirstLevel,  // of kMaxMetricLevel blocks, one for each level
 };
+// Indices into the block of a level.
+enum LevelSum { kLevelSamples, kLevelValid, kLevelCorrect, kLevelSpeedup, kNumLevelSums };
 
-void AddSample(const VerifiedSample& verified, const RlSample& rl, double* sums) {
+constexpr int kNumSums = kFirstLevel + kMaxMetricLevel * kNumLevelSums;
+
+int LevelBlock(int level) { return kFirstLevel + (level - 1) * kNumLevelSums; }
+
+void AddSample(const VerifiedSample& verified, const RlSample& rl, int level, double* sums) {
   const Verdict& verdict = verified.verdict;
   sums[kTokens] += static_cast<double>(verified.sample.tokens.size());
   sums[kStale] += rl.stale_end;
@@ -149,6 +156,26 @@ void AddSample(const VerifiedSample& verified, const RlSample& rl, double* sums)
   sums[kCorrect] += IsCorrect(verdict);
   sums[kSpeedup] += SpeedupOf(verdict);
   sums[kModelled] += verdict.modelled();
+  if (level < 1 || level > kMaxMetricLevel) return;
+  double* const block = sums + LevelBlock(level);
+  block[kLevelSamples] += 1;
+  block[kLevelValid] += IsValid(verdict);
+  block[kLevelCorrect] += IsCorrect(verdict);
+  block[kLevelSpeedup] += SpeedupOf(verdict);
+}
+
+std::map<int, LevelMetrics> LevelsOf(const double* sums) {
+  std::map<int, LevelMetrics> levels;
+  for (int level = 1; level <= kMaxMetricLevel; ++level) {
+    const double* const block = sums + LevelBlock(level);
+    const double n = block[kLevelSamples];
+    if (n == 0) continue;
+    levels[level] = {.samples = static_cast<int64_t>(n),
+                     .valid_rate = block[kLevelValid] / n,
+                     .correct_rate = block[kLevelCorrect] / n,
+                     .mean_speedup = block[kLevelSpeedup] / n};
+  }
+  return levels;
 }
 
 }  // namespace
@@ -158,7 +185,8 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
   double sums[kNumSums] = {};
   for (size_t g = 0; g < batch.groups.size(); ++g) {
     for (size_t i = 0; i < batch.groups[g].samples.size(); ++i) {
-      AddSample(batch.groups[g].samples[i], rl[g].samples[i], sums);
+      AddSample(batch.groups[g].samples[i], rl[g].samples[i], batch.groups[g].task->task.level,
+                sums);
     }
   }
   // A batch that was started in the previous step may have ended before this step began.
@@ -193,45 +221,55 @@ absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, cons
   m.seconds_step = times[3];
   m.tokens_per_s = sums[kTokens] / std::max(1e-9, clock.async_rollout ? times[3] : times[0]);
   m.stale_token_rate = sums[kStale] / std::max(1.0, sums[kTokens]);
+  m.levels = LevelsOf(sums);
   m.learn = learn;
   return absl::OkStatus();
 }
 
 MetricFields StepFields(const StepMetrics& m) {
-  return {{"reward_plan", m.reward_plan},
-          {"reward_code", m.reward_code},
-          {"valid_rate", m.valid_rate},
-          {"compiled_rate", m.compiled_rate},
-          {"correct_rate", m.correct_rate},
-          {"mean_speedup", m.mean_speedup},
-          {"speedup_modelled", m.modelled},
-          {"fused_rate", m.fused_rate},
-          {"tokens_per_s", m.tokens_per_s},
-          {"logprob_max_diff", m.learn.logprob_max_diff},
-          {"seconds_rollout", m.seconds_rollout},
-          {"seconds_verify", m.seconds_verify},
-          {"seconds_learn", m.seconds_learn},
-          {"seconds_step", m.seconds_step},
-          {"seconds_verify_run", m.seconds_verify_run},
-          {"samples", m.samples},
-          {"infra_errors", m.infra_errors},
-          {"mean_tokens", m.mean_tokens},
-          {"truncated_rate", m.truncated_rate},
-          {"cache_hit_rate", m.cache_hit_rate},
-          {"loss", m.learn.loss},
-          {"gradient_norm", m.learn.gradient_norm},
-          {"learning_rate", m.learn.learning_rate},
-          {"clip_fraction", m.learn.clip_fraction},
-          {"mean_ratio", m.learn.mean_ratio},
-          {"entropy", m.learn.entropy},
-          {"kl", m.learn.kl},
-          {"importance", m.learn.importance},
-          {"truncated_fraction", m.learn.truncated_fraction},
-          {"stale_token_rate", m.stale_token_rate},
-          {"learned_samples", m.learn.samples},
-          {"skipped_samples", m.learn.skipped_samples},
-          {"optimizer_steps", m.learn.optimizer_steps},
-          {"skipped_steps", m.learn.skipped_steps}};
+  MetricFields fields = {{"reward_plan", m.reward_plan},
+                         {"reward_code", m.reward_code},
+                         {"valid_rate", m.valid_rate},
+                         {"compiled_rate", m.compiled_rate},
+                         {"correct_rate", m.correct_rate},
+                         {"mean_speedup", m.mean_speedup},
+                         {"speedup_modelled", m.modelled},
+                         {"fused_rate", m.fused_rate},
+                         {"tokens_per_s", m.tokens_per_s},
+                         {"logprob_max_diff", m.learn.logprob_max_diff},
+                         {"seconds_rollout", m.seconds_rollout},
+                         {"seconds_verify", m.seconds_verify},
+                         {"seconds_learn", m.seconds_learn},
+                         {"seconds_step", m.seconds_step},
+                         {"seconds_verify_run", m.seconds_verify_run},
+                         {"samples", m.samples},
+                         {"infra_errors", m.infra_errors},
+                         {"mean_tokens", m.mean_tokens},
+                         {"truncated_rate", m.truncated_rate},
+                         {"cache_hit_rate", m.cache_hit_rate},
+                         {"loss", m.learn.loss},
+                         {"gradient_norm", m.learn.gradient_norm},
+                         {"learning_rate", m.learn.learning_rate},
+                         {"clip_fraction", m.learn.clip_fraction},
+                         {"mean_ratio", m.learn.mean_ratio},
+                         {"entropy", m.learn.entropy},
+                         {"kl", m.learn.kl},
+                         {"importance", m.learn.importance},
+                         {"truncated_fraction", m.learn.truncated_fraction},
+                         {"stale_token_rate", m.stale_token_rate},
+                         {"learned_samples", m.learn.samples},
+                         {"skipped_samples", m.learn.skipped_samples},
+                         {"optimizer_steps", m.learn.optimizer_steps},
+                         {"skipped_steps", m.learn.skipped_steps}};
+  if (m.epoch > 0) fields.emplace_back("epoch", m.epoch);
+  for (const auto& [level, metrics] : m.levels) {
+    const std::string prefix = absl::StrCat("level", level, "_");
+    fields.emplace_back(prefix + "samples", metrics.samples);
+    fields.emplace_back(prefix + "valid_rate", metrics.valid_rate);
+    fields.emplace_back(prefix + "correct_rate", metrics.correct_rate);
+    fields.emplace_back(prefix + "mean_speedup", metrics.mean_speedup);
+  }
+  return fields;
 }
 
 std::string StepLine(const StepMetrics& m) {

@@ -2,6 +2,7 @@
 #define TRITONRL_TRAINER_GRPO_GRPO_STEP_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -68,6 +69,17 @@ struct StepClock {
   bool async_rollout = false;  // sampling.async_rollout
 };
 
+// The highest level that is reported apart.
+inline constexpr int kMaxMetricLevel = 9;
+
+// Metrics of a step's samples whose task has one level.
+struct LevelMetrics {
+  int64_t samples = 0;
+  double valid_rate = 0;
+  double correct_rate = 0;
+  double mean_speedup = 0;  // as in StepMetrics
+};
+
 // Metrics of a step. Means are over the verified samples of all ranks, without infrastructure
 // errors. Times are those of the slowest rank.
 struct StepMetrics {
@@ -84,6 +96,10 @@ struct StepMetrics {
   int64_t samples = 0;
   int64_t infra_errors = 0;
   bool modelled = false;
+  // Passes over the training tasks after this step; 0 if all tasks are composed anew.
+  double epoch = 0;
+  // By level; a level without a verified sample is left out.
+  std::map<int, LevelMetrics> levels;
   double stale_token_rate = 0;    // share of tokens from weights older than the learner's
   double tokens_per_s = 0;        // generated tokens per second of seconds_rollout; with
                                   // async rollout, which overlaps learning, of seconds_step
@@ -95,11 +111,12 @@ struct StepMetrics {
   LearnStats learn;
 };
 
-// Computes the metrics over all ranks; called by all ranks together. `rl` holds the rewards of
-// `batch`.
+// Computes the metrics but `epoch` over all ranks; called by all ranks together. `rl` holds the
+// rewards of `batch`.
 absl::Status GatherStepMetrics(const SampleBatch& batch, const RlBatch& rl, const LearnStats& learn,
                                const StepClock& clock, ProcessGroup* ranks, StepMetrics* metrics);
 
+// The line of metrics.jsonl; figures of level 1 begin with "level1_".
 MetricFields StepFields(const StepMetrics& metrics);
 
 // The text behind the progress bar: "reward plan 0.85 code 0.52 | valid 80% ...".

@@ -202,6 +202,12 @@ int64_t PromptSampler::PromptsOf(double epochs) const {
                                         (1 - options_.generated_share)));
 }
 
+double PromptSampler::EpochsOf(int64_t prompts) const {
+  if (passes_ == nullptr) return 0;
+  return static_cast<double>(prompts) * (1 - options_.generated_share) /
+         static_cast<double>(passes_->epoch_length());
+}
+
 PromptSampler::DrawnTasks PromptSampler::DrawPasses(int64_t step, int count) const {
   DrawnTasks drawn;
   for (int64_t prompt = step * count; prompt < (step + 1) * count; ++prompt) {

@@ -99,6 +99,10 @@ class PromptSampler {
   // 0 if all tasks are composed.
   int64_t PromptsOf(double epochs) const;
 
+  // The reverse: the passes over the tasks that the first `prompts` prompts are; 0 if all tasks are
+  // composed. With TasksConfig.INDEPENDENT, as many passes as their number amounts to.
+  double EpochsOf(int64_t prompts) const;
+
  private:
   using DrawnTasks = std::vector<std::shared_ptr<const PreparedTask>>;
 

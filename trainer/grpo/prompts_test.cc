@@ -100,6 +100,7 @@ TEST_F(PromptSamplerTest, EachTaskComesOnceAnEpoch) {
   const PromptSampler sampler = Make({}, Tasks(25, 15));
   EXPECT_EQ(sampler.PromptsOf(1), 40);
   EXPECT_EQ(sampler.PromptsOf(2), 80);
+  EXPECT_DOUBLE_EQ(sampler.EpochsOf(20), 0.5);
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::set<std::string> seen;
     for (int step = 5 * epoch; step < 5 * epoch + 5; ++step) {
@@ -137,6 +138,7 @@ TEST_F(PromptSamplerTest, ComposedTasksComeBesideThePasses) {
   options.generated_share = 0.25;
   const PromptSampler sampler = Make(options, Tasks(12, 0));
   EXPECT_EQ(sampler.PromptsOf(1), 16);
+  EXPECT_DOUBLE_EQ(sampler.EpochsOf(8), 0.5);
   std::map<std::string, int> seen;
   int composed = 0;
   for (int step = 0; step < 4; ++step) {
@@ -149,6 +151,7 @@ TEST_F(PromptSamplerTest, ComposedTasksComeBesideThePasses) {
   EXPECT_EQ(seen.size(), 16u);  // each task of the files once, and each composed one
   options.generated_share = 1;
   EXPECT_EQ(Make(options, {}).PromptsOf(2), 0);
+  EXPECT_EQ(Make(options, {}).EpochsOf(8), 0);
 }
 
 TEST_F(PromptSamplerTest, ALevelWithoutTasksIsAnError) {
