@@ -1,6 +1,6 @@
 // Makes variants of tasks with other input shapes by a model's answers. Examples:
-//   bazel run //tools:augment_inputs -- --tasks=data/kernelbook/tasks --out=data/kernelbook/ia
-//       --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
+//   bazel run //tools:augment_inputs -- --tasks=data/kernelbook/labelled
+//       --out=data/kernelbook/augmented --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
 //   bazel run //tools:augment_inputs -- --tasks=KernelBench/level1 --out=data/kernelbench_shapes
 //       --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
 #include <algorithm>

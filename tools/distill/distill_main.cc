@@ -1,7 +1,7 @@
 // Asks a teacher for responses to tasks, checks them, and writes a set for SFT. Examples:
 //   bazel run //tools:distill -- --tasks=data/kernelbook/tasks --teacher=r1 --samples=5
 //       --endpoint=https://api.deepseek.com/v1 --model=deepseek-reasoner
-//       --api_key_variable=DEEPSEEK_API_KEY --out=data/distill_r1
+//       --api_key_variable=DEEPSEEK_API_KEY --out=data/kernelbook/traces_r1
 //   bazel run //tools:distill -- --tasks=tasks/mini/train --policy=model/mini --prompt=mini
 //       --temperature=1 --top_p=1 --max_tokens=512 --out=data/distill_mini
 #include <cstdio>
