@@ -363,24 +363,5 @@ TEST_F(ChainTest, FromRowsOfKernelBookToATrainedPolicy) {
   ASSERT_NO_FATAL_FAILURE(ReinforcementLearning());
 }
 
-// The documented commands write where the configurations of the paper's trainings look.
-TEST(DocumentedCommandsTest, WriteTheFoldersOfTheConfigurations) {
-  const std::string page = Text(Data("docs/operations.md"));
-  const std::map<std::string, std::vector<std::string>> folders = {
-      {"data/kernelbook/traces_r1", {"sft_8b_r1.textproto"}},
-      {"data/kernelbook/labelled", {"base_grpo_hrd_8b.textproto"}},
-      {"data/kernelbook/augmented",
-       {"grpo_hrd_8b_a100_ia.textproto", "grpo_hrd_8b_h200_ia.textproto"}}};
-  for (const auto& [folder, configs] : folders) {
-    EXPECT_THAT(page, HasSubstr(absl::StrCat("--out=", folder, " ")));
-    for (const std::string& config : configs) {
-      EXPECT_THAT(Text(Data("trainer/configs/" + config)), HasSubstr(absl::StrCat("\"", folder)))
-          << config;
-    }
-  }
-  // Variants get their levels from the folders of the tasks that they are made of.
-  EXPECT_THAT(page, HasSubstr("//tools:augment_inputs -- --tasks=data/kernelbook/labelled "));
-}
-
 }  // namespace
 }  // namespace tritonrl
