@@ -165,7 +165,12 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir,
   auto renderer = TemplateRenderer::Start(impl->found.text, options.render_deadline);
   if (!renderer.ok()) return impl->Error(renderer.status());
   impl->renderer = *std::move(renderer);
-  RETURN_IF_ERROR(impl->CheckItRenders());
+  if (const absl::Status renders = impl->CheckItRenders(); !renders.ok()) {
+    return absl::Status(renders.code(),
+                        absl::StrCat(renders.message(),
+                                     "; a template must write a single question of a user, so give "
+                                     "another one, or \"none\""));
+  }
   impl->FindEndOfTurn();
   return ChatTemplate(impl);
 }

@@ -191,7 +191,8 @@ TEST(ChatTemplate, ThoughtsOfAssistantsAreControlTokensWhereTheTokenizerSaysSo) 
 
 TEST(ChatTemplate, WhatCannotBeIsSaid) {
   EXPECT_THAT(LoadError(ChatFolder("{{ raise_exception('No questions') }}")),
-              AllOf(HasSubstr("tokenizer_config.json"), HasSubstr("No questions")));
+              AllOf(HasSubstr("tokenizer_config.json"), HasSubstr("No questions"),
+                    HasSubstr("give another one, or \"none\"")));
   EXPECT_THAT(LoadError(ChatFolder("{% for %}")), HasSubstr("line 1: TemplateSyntaxError"));
   ChatOptions options;
   options.arguments = "[1]";

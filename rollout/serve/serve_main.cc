@@ -205,6 +205,7 @@ int main(int argc, char** argv) {
   if (status.ok()) status = tritonrl::Run(ranks.get());
   if (status.ok()) return 0;
   const bool mistake = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
-                       absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status);
+                       absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
+                       absl::IsDataLoss(status);
   return tritonrl::ExitWithError(status, "serve", mistake ? 2 : 1, ranks.get());
 }

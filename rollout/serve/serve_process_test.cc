@@ -16,6 +16,7 @@
 #include "base/run_command.h"
 #include "base/runfiles.h"
 #include "base/subprocess.h"
+#include "model/testing/mini_folders.h"
 #include "parallel/testing/mpi_launch.h"
 #include "rollout/serve/testing/server_fixture.h"
 
@@ -172,6 +173,17 @@ TEST_F(ServeProcessTest, MistakesInTheCallAreToldInOneSentence) {
     EXPECT_TRUE(absl::StartsWith(told, start)) << told;
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
   }
+  const std::string dir = MakeTempDirectory("serve").value();
+  EXPECT_EQ(run({"--model=" + dir + "/none"}),
+            absl::StrCat("2 serve: --model=", dir, "/none is not a folder\n"));
+  const std::string shard = WriteMiniWithMissingShard(dir + "/shard");
+  EXPECT_EQ(run({"--model=" + dir + "/shard"}),
+            absl::StrCat("2 serve: ", shard, ": is missing, though model.safetensors.index.json ",
+                         "lists it; copy or download it into the folder\n"));
+  WriteMiniWithTemplate(dir + "/raises", kRaisingTemplate);
+  EXPECT_EQ(run({"--model=" + dir + "/raises"}),
+            absl::StrCat("2 serve: ", kRaisingTemplateError, "\n"));
+  EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Runs with bad input and with failures of the machine.
+#include "model/testing/mini_folders.h"
 #include "trainer/grpo/testing/grpo_hrd_fixture.h"
 
 namespace tritonrl {
@@ -42,10 +43,15 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
   shape["intermediate_size"] = shape["intermediate_size"].get<int>() + 8;
   ASSERT_TRUE(WriteFileAtomic(Out("shape") + "/config.json", shape.dump()).ok());
 
+  const std::string shard = WriteMiniWithMissingShard(Out("shard"));
+  WriteMiniWithTemplate(Out("raises"), kRaisingTemplate);
+
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"policy.dir=" + dir_ + "/none"}, dir_ + "/none"},
       {{"policy.dir=" + Out("short")}, Out("short") + "/model.safetensors"},
       {{"policy.dir=" + Out("shape")}, "mlp."},
+      {{"policy.dir=" + Out("shard")}, shard + ": is missing, though"},
+      {{"policy.dir=" + Out("raises")}, std::string("policy.chat: ") + kRaisingTemplateError},
       {{"tasks.train=" + dir_ + "/notasks"}, dir_ + "/notasks"},
       {{"tasks.prompt_style=FULL", "tasks.prompt_file=" + dir_ + "/none.txt"}, dir_ + "/none.txt"},
       {{"sampling.max_response_tokens=100000"}, "positions"},
@@ -78,12 +84,17 @@ TEST_F(GrpoHrdTest, TasksThatDoNotRunAreNamedAndLeftOut) {
       "    return [torch.randn(16, 64)]\n\n\ndef get_init_inputs():\n    return []\n";
   ASSERT_TRUE(WriteFileAtomic(Out("tasks/level1/1_raises.py"), raising).ok());
   ASSERT_TRUE(WriteFileAtomic(Out("tasks/level1/2_broken.py"), "def f(:\n").ok());
+  ASSERT_TRUE(WriteFileAtomic(Out("tasks/level1/4_no_inputs.py"),
+                              absl::StrReplaceAll(raising, {{"def get_inputs", "def inputs"}}))
+                  .ok());
   const std::vector<std::string> sets = {"tasks.train=" + Out("tasks"), "eval.samples=0",
                                          "eval.greedy=false", "steps=1", "group_size=8"};
   // With these tasks alone there is nothing to learn from.
   CommandResult result = Run(Command("alone", sets));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("2_broken.py"));
+  EXPECT_THAT(result.err, HasSubstr("4_no_inputs.py:"));
+  EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing"));
   EXPECT_THAT(result.err, HasSubstr("level1/1_raises"));
   // With a good task in addition the samples of the failing task are left out and counted.
   ASSERT_TRUE(
