@@ -45,7 +45,11 @@ absl::Status ErrnoStatus(int error, const std::string& action, const std::string
       code = absl::StatusCode::kResourceExhausted;
       break;
   }
-  return absl::Status(code, absl::StrCat("cannot ", action, " ", path, ": ", strerror(error)));
+  std::string text = absl::StrCat("cannot ", action, " ", path, ": ", strerror(error));
+  if (error == ENOSPC || error == EDQUOT) {
+    absl::StrAppend(&text, "; make room there and run the same command again");
+  }
+  return absl::Status(code, text);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

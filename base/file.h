@@ -88,7 +88,7 @@ std::string UserPath(const std::string& path);
 
 // The absl::Status of errno value `error`, with the message "cannot <action> <path>: <reason>":
 // NotFound, PermissionDenied, AlreadyExists, ResourceExhausted (disk, descriptors, memory), or
-// Unavailable for all other values.
+// Unavailable for all other values. For a full disk the message also says to make room.
 absl::Status ErrnoStatus(int error, const std::string& action, const std::string& path);
 
 }  // namespace tritonrl

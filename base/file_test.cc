@@ -67,7 +67,9 @@ TEST_F(FileTest, ReadsExactlyAtAnOffset) {
 TEST_F(FileTest, FullDiskIsResourceExhausted) {
   absl::Status status = AppendToFile("/dev/full", "x");
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(status), HasSubstr("/dev/full: No space left on device"));
+  EXPECT_EQ(Message(status),
+            "cannot write /dev/full: No space left on device; make room there and run the same "
+            "command again");
 }
 
 // RLIMIT_FSIZE simulates a disk that becomes full in the middle of a line.

@@ -103,7 +103,12 @@ class Asker {
     RETURN_IF_ERROR(CreateDirectories(DirName(options_.journal)));
     const auto note = [this](const Line& line) -> absl::StatusOr<bool> {
       ASSIGN_OR_RETURN(const StoredResponse stored, ParseLine(options_.journal, line));
-      known_[stored.key] = stored.request_hash;
+      // Journals that were joined by hand may have two. Which of them counts is the user's choice.
+      if (!known_.try_emplace(stored.key, stored.request_hash).second) {
+        return absl::DataLossError(absl::StrCat(options_.journal, ", line ", line.number,
+                                                " holds a second response for ", stored.key,
+                                                "; remove one of the two lines"));
+      }
       client_->AddEarlier(stored.response.usage);
       return true;
     };
@@ -120,9 +125,11 @@ class Asker {
     while (waiting_ > 0) TakeFinished();
     if (!unwritten_.empty()) Write();
     if (!unwritten_.empty()) {
+      const size_t lost = unwritten_.size();
       return absl::Status(write_error_.code(),
-                          absl::StrCat(write_error_.message(), "; ", unwritten_.size(),
-                                       " responses are lost and will be asked again"));
+                          absl::StrCat(write_error_.message(), "; ", lost,
+                                       lost == 1 ? " response is" : " responses are",
+                                       " lost and will be asked again"));
     }
     bar_.reset();
     RETURN_IF_ERROR(run);

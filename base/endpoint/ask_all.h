@@ -60,8 +60,9 @@ struct AskAllSummary {
 // flight are waited for and kept.
 //
 // Errors: FailedPrecondition if the journal holds the response to another request with the same
-// key, or another process writes it; DataLoss for a line that is no response; those of the file. A
-// response that cannot be written is kept in memory, and written with the next.
+// key, or another process writes it; DataLoss for a line that is no response or a second one for
+// its key; those of the file. A response that cannot be written is kept in memory, and written with
+// the next.
 absl::StatusOr<AskAllSummary> AskAll(int64_t count,
                                      absl::FunctionRef<absl::StatusOr<AskItem>(int64_t index)> item,
                                      const AskAllOptions& options, EndpointClient* client);

@@ -221,6 +221,23 @@ TEST_F(AskAllTest, AJournalOfOtherRequestsIsRefused) {
   EXPECT_THAT(broken.status().message(), HasSubstr("line 3 is no response"));
 }
 
+// As after joining two journals by hand.
+TEST_F(AskAllTest, ASecondResponseForAKeyIsNamedAndNothingIsRemoved) {
+  MockEndpoint endpoint(Echo);
+  ASSERT_TRUE(Run(2, endpoint.url()).ok());
+  const std::string lines = *ReadFile(options_.journal);
+  ASSERT_TRUE(AppendToFile(options_.journal, lines).ok());
+  const absl::Status twice = Run(3, endpoint.url()).status();
+  EXPECT_TRUE(absl::IsDataLoss(twice)) << twice;
+  EXPECT_EQ(twice.message().find(options_.journal), 0) << twice;
+  EXPECT_THAT(twice.message(), HasSubstr(", line 3 holds a second response for task "));
+  EXPECT_THAT(twice.message(), HasSubstr("remove one of the two lines"));
+  EXPECT_EQ(*ReadFile(options_.journal), lines + lines);
+  ASSERT_TRUE(WriteFileAtomic(options_.journal, lines).ok());
+  ASSERT_TRUE(Run(3, endpoint.url()).ok());
+  EXPECT_EQ(endpoint.requests(), 3);
+}
+
 // RLIMIT_FSIZE simulates a disk that becomes full.
 TEST_F(AskAllTest, AFullDiskIsSaidAndWhatIsKeptStays) {
   MockEndpoint endpoint(Echo);

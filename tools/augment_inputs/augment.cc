@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -96,6 +97,7 @@ class Augmenter {
 
   absl::StatusOr<AugmentSummary> Run() {
     summary_.tasks = static_cast<int64_t>(options_.tasks.size());
+    RETURN_IF_ERROR(CheckNames());
     RETURN_IF_ERROR(Ask());
     summary_.counts = client_->counts();
     if (summary_.interrupted) return summary_;
@@ -108,6 +110,28 @@ class Augmenter {
   }
 
  private:
+  static std::string VariantName(const std::string& task, size_t number) {
+    return absl::StrCat(task, "_v", number);
+  }
+
+  // Refuses a task whose own file would be a variant of another task.
+  absl::Status CheckNames() const {
+    if (!options_.with_originals) return absl::OkStatus();
+    absl::flat_hash_set<std::string> ids;
+    for (const Task& task : options_.tasks) ids.insert(task.id);
+    for (const Task& task : options_.tasks) {
+      for (int v = 1; v <= kMostVariants; ++v) {
+        const std::string name = VariantName(task.id, v);
+        if (!ids.contains(name)) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("with --with_originals the task ", name,
+                         " would have the name of a variant of the task ", task.id,
+                         "; rename one, or leave out --with_originals"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<AskItem> ItemOf(int64_t index) const {
     const Task& task = options_.tasks[index];
     AskItem item = {.key = task.id};
@@ -161,8 +185,9 @@ class Augmenter {
       family.original.source = task.source;
       for (const std::string& function : answer->second) {
         if (static_cast<int>(family.variants.size()) == options_.variants) break;
-        ASSIGN_OR_RETURN(std::string source, ReplaceInputs(task.source, function));
-        family.variants.push_back({.source = std::move(source)});
+        absl::StatusOr<std::string> source = ReplaceInputs(task.source, function);
+        if (!source.ok()) return AddContext(source.status(), task.path);
+        family.variants.push_back({.source = *std::move(source)});
       }
       summary_.proposed += static_cast<int64_t>(family.variants.size());
       families_.push_back(std::move(family));
@@ -246,7 +271,7 @@ class Augmenter {
         left_out_ += Dump(Json{{"task", id}, {"variant", v + 1}, {"reason", reason}}) + "\n";
         continue;
       }
-      RETURN_IF_ERROR(WriteTask(absl::StrCat(id, "_v", kept.size()), family.variants[v], id));
+      RETURN_IF_ERROR(WriteTask(VariantName(id, kept.size()), family.variants[v], id));
       kept.push_back(check.inputs);
     }
     const int count = static_cast<int>(kept.size()) - 1;
@@ -267,7 +292,7 @@ class Augmenter {
   // Removes the files of variants that an earlier run with more variants wrote.
   absl::Status RemoveOldVariants(const std::string& id, int kept) const {
     for (int v = kept + 1; v <= kMostVariants; ++v) {
-      RETURN_IF_ERROR(RemoveTree(absl::StrCat(options_.out, "/", id, "_v", v, ".py")));
+      RETURN_IF_ERROR(RemoveTree(absl::StrCat(options_.out, "/", VariantName(id, v), ".py")));
     }
     return absl::OkStatus();
   }

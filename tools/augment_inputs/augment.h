@@ -59,7 +59,8 @@ struct AugmentSummary {
 // Asks for the answers that `out` does not hold yet, runs originals and variants in the sandbox,
 // and writes the variants whose reference runs within the limits and whose shapes differ from the
 // original's and from each other's. The same call goes on after a stop or a kill. Errors: those of
-// AskAll, InputChecker and the files.
+// AskAll, InputChecker and the files; InvalidArgument if a task's own file would be a variant of
+// another task.
 absl::StatusOr<AugmentSummary> AugmentInputs(const AugmentOptions& options, EndpointClient* client);
 
 // The summary as a table for people.

@@ -4,16 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
 #include "base/run_command.h"
 #include "base/runfiles.h"
+#include "base/testing/small_disk.h"
 #include "nlohmann/json.hpp"
 #include "tasks/loader.h"
 
@@ -69,12 +72,15 @@ class AugmentTest : public testing::Test {
     ASSERT_TRUE(WriteFileAtomic(file, source).ok());
   }
 
-  CommandResult Run(const std::vector<std::string>& flags) {
+  std::vector<std::string> Command(const std::vector<std::string>& flags) const {
     std::vector<std::string> argv = {*Runfile("tools/augment_inputs/augment_inputs"),
                                      "--tasks=" + tasks_, "--out=" + out_, "--model=writer",
                                      "--workers=1"};
     argv.insert(argv.end(), flags.begin(), flags.end());
-    const auto result = RunCommand(argv, {.timeout = absl::Minutes(10)});
+    return argv;
+  }
+  CommandResult Run(const std::vector<std::string>& flags) {
+    const auto result = RunCommand(Command(flags), {.timeout = absl::Minutes(10)});
     EXPECT_TRUE(result.ok()) << result.status();
     return result.value_or(CommandResult());
   }
@@ -157,6 +163,75 @@ TEST_F(AugmentTest, AnAnswerInAnotherFormIsAskedForAgainAndThenSaid) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(endpoint.requests(), 2);
   EXPECT_THAT(result.err, HasSubstr("the answer has no code block"));
+}
+
+TEST_F(AugmentTest, ATaskWithoutInputsIsLeftOutByNameAndADecoratedFunctionIsOne) {
+  Add("no_inputs", absl::StrReplaceAll(kLinear, {{"def get_inputs", "def inputs"}}));
+  Add("level1/linear", absl::StrReplaceAll(
+                           kLinear, {{"def get_inputs", "@torch.no_grad()\ndef get_inputs"}}));
+  MockEndpoint endpoint(
+      [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); });
+  const CommandResult result = Run({"--endpoint=" + endpoint.url()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("left out: " + tasks_ + "/no_inputs.py:"));
+  EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing\n"));
+  EXPECT_EQ(endpoint.requests(), 1);
+  EXPECT_THAT(*ReadFile(out_ + "/level1/linear_v1.py"),
+              HasSubstr("@torch.no_grad()\ndef get_inputs():\n    return [torch.rand(7, 8)]\n"));
+}
+
+TEST_F(AugmentTest, AnEndpointThatIsDownAndAWrongKeyAreSaid) {
+  const CommandResult down = Run({"--endpoint=http://127.0.0.1:1/v1", "--max_attempts=1"});
+  EXPECT_EQ(down.exit_code, 1);
+  EXPECT_THAT(down.err, HasSubstr("level1/linear: the endpoint http://127.0.0.1:1/v1 gave no "));
+  EXPECT_THAT(down.err, HasSubstr("augment_inputs: 1 request got no response, for the reasons "
+                                  "above; the same command asks again\n"));
+  MockEndpoint endpoint(
+      [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); }, "right");
+  const std::vector<std::string> flags = {"--endpoint=" + endpoint.url(),
+                                          "--api_key_variable=TEST_AUGMENT_KEY"};
+  setenv("TEST_AUGMENT_KEY", "wrong", 1);
+  const CommandResult refused = Run(flags);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("augment_inputs: the endpoint " + endpoint.url() +
+                                     " refuses the key in the variable TEST_AUGMENT_KEY"));
+  setenv("TEST_AUGMENT_KEY", "right", 1);
+  EXPECT_EQ(Run(flags).exit_code, 0);
+  EXPECT_EQ(Lines("variants.jsonl").size(), 1);
+}
+
+// A variant's file would replace the other task's.
+TEST_F(AugmentTest, ATaskWithTheNameOfAVariantIsRefusedBeforeAnyRequest) {
+  Add("level1/linear_v3", kLinear);
+  MockEndpoint endpoint(
+      [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); });
+  const std::string url = "--endpoint=" + endpoint.url();
+  const CommandResult result = Run({url, "--with_originals"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("the task level1/linear_v3 would have the name of a variant of the task "
+                        "level1/linear; rename one, or leave out --with_originals\n"));
+  EXPECT_EQ(endpoint.requests(), 0);
+  EXPECT_EQ(Run({url}).exit_code, 0);
+  EXPECT_TRUE(FileExists(out_ + "/level1/linear_v1.py"));
+  EXPECT_TRUE(FileExists(out_ + "/level1/linear_v3_v1.py"));
+}
+
+TEST_F(AugmentTest, AFullDiskLosesNoAnswer) {
+  MockEndpoint endpoint(
+      [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); });
+  // Room for the answer alone: each file has a page of 4 KiB.
+  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url()}), out_, 4096,
+                                    dir_ + "/full", dir_ + "/done");
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+  EXPECT_EQ(runs->first, 1) << runs->first_err;
+  EXPECT_THAT(runs->first_err,
+              HasSubstr("augment_inputs: cannot write " + out_ + "/checks.jsonl: No space left on "
+                        "device; make room there and run the same command again\n"));
+  EXPECT_EQ(runs->second, 0) << runs->second_err;
+  EXPECT_EQ(endpoint.requests(), 1) << "an answer that was there was asked for again";
+  EXPECT_TRUE(FileExists(dir_ + "/done/level1/linear_v1.py"));
 }
 
 TEST_F(AugmentTest, MistakesAreOneSentence) {

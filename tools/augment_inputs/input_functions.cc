@@ -76,7 +76,9 @@ absl::StatusOr<std::vector<std::string>> ReadInputFunctions(const std::string& a
 absl::StatusOr<std::string> ReplaceInputs(const std::string& source, const std::string& function) {
   const PythonTree tree(source);
   PythonNode place;
-  for (const PythonNode& node : tree.root().named_children()) {
+  for (PythonNode node : tree.root().named_children()) {
+    // A decorator, such as @torch.no_grad(), stays.
+    if (node.type() == "decorated_definition") node = node.field("definition");
     if (node.type() == "function_definition" && node.field("name").text() == kName) place = node;
   }
   if (place.null()) return absl::InvalidArgumentError("the task has no function get_inputs()");

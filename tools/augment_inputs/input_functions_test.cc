@@ -98,5 +98,13 @@ def get_init_inputs():
   EXPECT_TRUE(absl::IsInvalidArgument(ReplaceInputs("x = 1", "def get_inputs(): pass").status()));
 }
 
+TEST(ReplaceInputsTest, ADecoratorStays) {
+  const auto replaced =
+      ReplaceInputs("@torch.no_grad()\ndef get_inputs():\n    return [1]\n\n\nx = 2\n",
+                    "def get_inputs():\n    return [7]");
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_EQ(*replaced, "@torch.no_grad()\ndef get_inputs():\n    return [7]\n\n\nx = 2\n");
+}
+
 }  // namespace
 }  // namespace tritonrl

@@ -60,7 +60,9 @@ class Distiller {
     if (summary_.interrupted) return summary_;
     if (summary_.responses == 0) {
       RETURN_IF_ERROR(summary_.ended);
-      return absl::FailedPreconditionError("the teacher gave no response");
+      return absl::UnavailableError(absl::StrCat(
+          "the teacher gave no response; the first request failed: ", first_failure_,
+          "; the same command asks again"));
     }
     RETURN_IF_ERROR(Write());
     return summary_;
@@ -102,6 +104,7 @@ class Distiller {
     summary_.interrupted = asked.interrupted;
     summary_.ended = asked.ended;
     summary_.failed = asked.failed;
+    if (!asked.failures.empty()) first_failure_ = asked.failures[0];
     return absl::OkStatus();
   }
 
@@ -313,6 +316,7 @@ class Distiller {
   EndpointClient* const client_;
   const std::string journal_;
   DistillSummary summary_;
+  std::string first_failure_;  // of a request of this run
   absl::flat_hash_map<std::string, std::optional<Place>> places_;  // of each key that is wanted
   int64_t most_ = 1;                                               // checks at the same time
   absl::Mutex mutex_;

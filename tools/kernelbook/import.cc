@@ -237,8 +237,7 @@ absl::StatusOr<ImportSummary> ImportKernelBook(const ImportOptions& options) {
   absl::StatusOr<ImportSummary> summary = Import(options).Run();
   if (absl::IsResourceExhausted(summary.status())) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(Message(summary.status()),
-                     "; what was run is kept: make room and give the same command again"));
+        absl::StrCat(Message(summary.status()), "; what was run is kept"));
   }
   return summary;
 }

@@ -42,11 +42,8 @@ absl::Status FillTasks(const std::string& path, const std::vector<KernelBookRow>
   std::set<std::string> names;
   for (const KernelBookRow& row : kept) {
     std::string name = TaskName(row);
-    // Two uuids can become the same name.
-    if (!names.insert(name).second) {
-      name = absl::StrCat(name, "_row", row.number);
-      names.insert(name);
-    }
+    // Two uuids can become the same name, and that name with the row can be another's.
+    while (!names.insert(name).second) name = absl::StrCat(name, "_row", row.number);
     RETURN_IF_ERROR(AppendToFile(absl::StrCat(JoinPath(path, name), ".py"), TaskText(row)));
   }
   const ScopedFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -18,6 +18,7 @@
 #include "base/runfiles.h"
 #include "base/status.h"
 #include "base/subprocess.h"
+#include "base/testing/small_disk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/loader.h"
@@ -166,22 +167,24 @@ TEST_F(ImportTest, AKilledImportGoesOn) {
   EXPECT_EQ(Files(Path("killed/tasks")), Files(Path("whole/tasks")));
 }
 
-TEST_F(ImportTest, AFullDiskIsOneSentence) {
+TEST_F(ImportTest, AFullDiskKeepsWhatWasRun) {
   Make("rows.jsonl", {"--good=40"});
-  ASSERT_TRUE(CreateDirectories(Path("small")).ok());
-  // A file system of its own that is too small for 30 tasks and ends with the command.
-  std::string script =
-      absl::StrCat("mount -t tmpfs -o size=64k none ", Path("small"), " || exit 77; exec");
-  for (const std::string& word : Command("rows.jsonl", "small"))
-    absl::StrAppend(&script, " ", word);
-  const auto result =
-      RunCommand({"unshare", "-m", "sh", "-c", script}, {.timeout = absl::Minutes(5)});
-  ASSERT_TRUE(result.ok()) << result.status();
-  if (result->exit_code == 77 || absl::StrContains(result->err, "unshare failed")) {
-    GTEST_SKIP() << "this test needs the right to mount a file system: " << result->err;
-  }
-  EXPECT_EQ(result->exit_code, 1);
-  EXPECT_THAT(result->err, HasSubstr("No space left on device; what was run is kept: make room"));
+  // Too small for 30 tasks, each of which has a page of 4 KiB.
+  const auto runs = RunOnASmallDisk(Command("rows.jsonl", "small"), Path("small"), 65536,
+                                    Path("full"), Path("done"));
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+  EXPECT_EQ(runs->first, 1);
+  EXPECT_THAT(runs->first_err, HasSubstr("kernelbook: cannot write " + Path("small")));
+  EXPECT_THAT(runs->first_err,
+              HasSubstr("No space left on device; make room there and run the same command again; "
+                        "what was run is kept\n"));
+  EXPECT_EQ(Lines(Path("full/journal.jsonl")).size(), 30);
+  EXPECT_FALSE(FileExists(Path("full/tasks")));
+  EXPECT_EQ(runs->second, 0) << runs->second_err;
+  EXPECT_THAT(runs->second_out, HasSubstr("30 tasks in"));
+  EXPECT_THAT(runs->second_out, HasSubstr("ran 0 tasks"));
+  EXPECT_EQ(Files(Path("done/tasks")).size(), 30);
 }
 
 TEST_F(ImportTest, ASecondImportIntoTheSameFolderIsRefused) {
@@ -209,10 +212,43 @@ TEST_F(ImportTest, BadFlagsAndFilesEndWithOneSentence) {
   EXPECT_THAT(failure({"--in=x", "--near_duplicates=0"}), HasSubstr("must be above 0"));
   EXPECT_THAT(failure({absl::StrCat("--in=", Path("none.parquet"))}),
               HasSubstr("none.parquet does not exist\n"));
+  ASSERT_TRUE(WriteFileAtomic(Path("text.parquet"), "uuid,code\n1,x\n").ok());
+  EXPECT_THAT(failure({absl::StrCat("--in=", Path("text.parquet"))}),
+              HasSubstr(absl::StrCat("kernelbook: ", Path("text.parquet"),
+                                     " is no parquet file: it does not begin with PAR1\n")));
+  ASSERT_TRUE(
+      WriteFileAtomic(Path("names.jsonl"), "{\"code\": \"x\", \"entry_point\": \"A\"}\n").ok());
+  EXPECT_THAT(failure({absl::StrCat("--in=", Path("names.jsonl"))}),
+              HasSubstr(absl::StrCat("kernelbook: ", Path("names.jsonl"),
+                                     " has no column python_code; its columns are code, "
+                                     "entry_point. A KernelBook file has at least python_code and "
+                                     "entry_point.\n")));
   Make("rows.jsonl", {"--good=40"});
   EXPECT_THAT(failure({absl::StrCat("--in=", Path("rows.jsonl")), "--limit=5",
                        absl::StrCat("--kernelbench=", Path("nowhere"))}),
               HasSubstr("nowhere does not exist\n"));
+}
+
+// Uuids may differ in characters that file names do not have.
+TEST(WriteImportTest, RowsWithTheSameNameAreTasksOfTheirOwn) {
+  const std::string folder = *MakeTempDirectory("names");
+  std::vector<KernelBookRow> rows(4);
+  const char* const uuids[] = {"a b", "a_b", "a.b", "a:b"};
+  const char* const classes[] = {"Net", "Net_row3", "Net", "Net"};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].number = static_cast<int64_t>(i) + 1;
+    rows[i].uuid = uuids[i];
+    rows[i].entry_point = classes[i];
+    rows[i].python_code = absl::StrCat("row = ", i);
+  }
+  ASSERT_TRUE(WriteImport(folder, "rows.jsonl", rows, {}, {}).ok());
+  const auto files = Files(JoinPath(folder, "tasks"));
+  ASSERT_EQ(files.size(), rows.size());
+  EXPECT_THAT(files.at("a_b_Net.py"), HasSubstr("\nrow = 0\n"));
+  EXPECT_THAT(files.at("a_b_Net_row3.py"), HasSubstr("\nrow = 1\n"));
+  EXPECT_THAT(files.at("a_b_Net_row3_row3.py"), HasSubstr("\nrow = 2\n"));
+  EXPECT_THAT(files.at("a_b_Net_row4.py"), HasSubstr("\nrow = 3\n"));
+  EXPECT_TRUE(RemoveTree(folder).ok());
 }
 
 TEST(TaskTextTest, NamesTheModelUnlessItIsCalledSo) {

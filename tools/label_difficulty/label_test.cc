@@ -4,15 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
 #include "base/run_command.h"
 #include "base/runfiles.h"
+#include "base/testing/small_disk.h"
 #include "nlohmann/json.hpp"
 #include "tasks/loader.h"
 
@@ -49,11 +52,14 @@ class LabelTest : public testing::Test {
         WriteFileAtomic(file, absl::StrCat(source_, "\nNAME = \"", BaseName(name), "\"\n")).ok());
   }
 
-  CommandResult Run(const std::vector<std::string>& flags) {
+  std::vector<std::string> Command(const std::vector<std::string>& flags) const {
     std::vector<std::string> argv = {*Runfile("tools/label_difficulty/label_difficulty"),
                                      "--tasks=" + tasks_, "--out=" + out_, "--model=labeller"};
     argv.insert(argv.end(), flags.begin(), flags.end());
-    const auto result = RunCommand(argv, {.timeout = absl::Minutes(5)});
+    return argv;
+  }
+  CommandResult Run(const std::vector<std::string>& flags) {
+    const auto result = RunCommand(Command(flags), {.timeout = absl::Minutes(5)});
     EXPECT_TRUE(result.ok()) << result.status();
     return result.value_or(CommandResult());
   }
@@ -126,6 +132,69 @@ TEST_F(LabelTest, ATaskWithoutAnAnswerIsLeftOut) {
   EXPECT_THAT(result.err, HasSubstr("1 request got no response"));
   EXPECT_EQ(Labels().size(), 2);
   EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["without_label"], 1);
+}
+
+TEST_F(LabelTest, ATaskWithoutInputsIsLeftOutByName) {
+  MockEndpoint endpoint([](const MockRequest&) { return Level(2); });
+  const std::string url = "--endpoint=" + endpoint.url();
+  const std::string bad = tasks_ + "/level1/no_inputs.py";
+  ASSERT_TRUE(
+      WriteFileAtomic(bad, absl::StrReplaceAll(source_, {{"def get_inputs", "def inputs"}})).ok());
+  const CommandResult result = Run({url});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("left out: " + bad + ":"));
+  EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing\n"));
+  EXPECT_EQ(Labels().size(), 3);
+  // Without any task there is nothing to ask.
+  const CommandResult alone = Run({url, "--tasks=" + bad, "--out=" + dir_ + "/alone"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("label_difficulty: --tasks: " + bad + ":"));
+  EXPECT_THAT(alone.err, HasSubstr("function get_inputs() is missing"));
+  EXPECT_EQ(endpoint.requests(), 3);
+}
+
+TEST_F(LabelTest, AnEndpointThatIsDownAndAWrongKeyLoseNoLabel) {
+  MockEndpoint first([](const MockRequest&) { return Level(1); });
+  ASSERT_EQ(Run({"--endpoint=" + first.url()}).exit_code, 0);
+  const CommandResult down =
+      Run({"--endpoint=http://127.0.0.1:1/v1", "--votes=2", "--max_attempts=1"});
+  EXPECT_EQ(down.exit_code, 1);
+  EXPECT_THAT(down.err, HasSubstr("net#1: the endpoint http://127.0.0.1:1/v1 gave no usable "));
+  EXPECT_THAT(down.err, HasSubstr("label_difficulty: 3 requests got no response, for the reasons "
+                                  "above; the same command asks again\n"));
+  EXPECT_EQ(Labels().size(), 3);
+
+  MockEndpoint second([](const MockRequest&) { return Level(1); }, "right");
+  const std::vector<std::string> flags = {"--endpoint=" + second.url(), "--votes=2",
+                                          "--api_key_variable=TEST_LABEL_KEY",
+                                          "--max_in_flight=1"};
+  setenv("TEST_LABEL_KEY", "wrong", 1);
+  const CommandResult refused = Run(flags);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("label_difficulty: the endpoint " + second.url() +
+                                     " refuses the key in the variable TEST_LABEL_KEY"));
+  EXPECT_EQ(Labels().size(), 3);
+  const int64_t asked = second.requests();
+  setenv("TEST_LABEL_KEY", "right", 1);
+  EXPECT_EQ(Run(flags).exit_code, 0);
+  EXPECT_EQ(second.requests(), asked + 3);
+  EXPECT_EQ(Labels()["net"]["votes"], json::array({1, 1}));
+}
+
+TEST_F(LabelTest, AFullDiskLosesNoAnswer) {
+  MockEndpoint endpoint([](const MockRequest&) { return Level(2); });
+  // Room for the answers and one task file: each file has a page of 4 KiB.
+  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url()}), out_, 8192,
+                                    dir_ + "/full", dir_ + "/done");
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+  EXPECT_EQ(runs->first, 1) << runs->first_err;
+  EXPECT_THAT(runs->first_err, HasSubstr("label_difficulty: cannot write " + out_ + "/level"));
+  EXPECT_THAT(runs->first_err,
+              HasSubstr(".py: No space left on device; make room there and run the same command "));
+  EXPECT_EQ(runs->second, 0) << runs->second_err;
+  EXPECT_EQ(endpoint.requests(), 3) << "an answer that was there was asked for again";
+  EXPECT_EQ(LoadTasks(dir_ + "/done")->tasks.size(), 3);
 }
 
 TEST_F(LabelTest, MistakesAreOneSentence) {
