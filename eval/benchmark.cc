@@ -245,7 +245,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   MetricsBuilder builder;
   for (const SampleRecord& record : result.details.sampled) builder.Add(record.verdict);
   result.best = builder.MaxOverSamples();
-  RETURN_IF_ERROR(WriteOutput(options, result));
+  result.written = WriteOutput(options, result);
   return result;
 }
 

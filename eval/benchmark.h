@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/program.h"
 #include "parallel/process_group.h"
@@ -58,11 +59,12 @@ struct BenchmarkResult {
   std::vector<std::string> problems;  // task files left out
   Evaluator::Finished details;
   bool stopped = false;  // stopped by a signal
+  absl::Status written;  // why the files in the output folder are not complete
 };
 
 // Runs the benchmark. `ranks`: one rank, or the ranks of a tensor-parallel model
 // (rollout/distributed/tensor_parallel.h), of which all but the first only run the engine's steps
-// and return nullopt.
+// and return nullopt. Output files that cannot be written are no error of the run (see `written`).
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
                                                             const SignalHandler& stop,
                                                             ProcessGroup* ranks);

@@ -149,6 +149,9 @@ int Main(int argc, char** argv) {
     return kExitRequeue;
   }
   std::printf("%s", BenchmarkTable(*result, options->k).c_str());
+  if (!result->written.ok()) {
+    return ExitWithError(result->written, "error", kExitFailed, ranks.get());
+  }
   if (!options->output.empty()) {
     std::printf("Written to %s: results.json, samples.jsonl, verdicts.jsonl\n",
                 options->output.c_str());

@@ -2,9 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/run_command.h"
 #include "base/runfiles.h"
+#include "base/testing/small_disk.h"
+#include "model/testing/mini_folders.h"
 #include "nlohmann/json.hpp"
 #include "parallel/testing/mpi_launch.h"
 
@@ -44,6 +51,10 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   ASSERT_TRUE(
       WriteFileAtomic(dir_ + "/tasks/level1/" + name, ReadFile(source + "/" + name).value()).ok());
   ASSERT_TRUE(WriteFileAtomic(dir_ + "/tasks/level1/99_broken.py", "def f(:\n").ok());
+  ASSERT_TRUE(WriteFileAtomic(dir_ + "/tasks/level1/98_no_inputs.py",
+                              absl::StrReplaceAll(ReadFile(source + "/" + name).value(),
+                                                  {{"def get_inputs", "def inputs"}}))
+                  .ok());
   const std::vector<std::string> flags = {"--model=model/mini",
                                           "--tasks=" + dir_ + "/tasks",
                                           "--k=4",
@@ -58,6 +69,8 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("left out:"));
   EXPECT_THAT(result.err, HasSubstr("99_broken.py"));
+  EXPECT_THAT(result.err, HasSubstr("left out: " + dir_ + "/tasks/level1/98_no_inputs.py:"));
+  EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing\n"));
   EXPECT_THAT(result.out, HasSubstr("max over 4"));
   EXPECT_THAT(result.out, HasSubstr("fast_2 (modelled)"));
   EXPECT_THAT(result.out, HasSubstr("pass@1"));
@@ -118,6 +131,43 @@ TEST_F(KernelbenchTest, BadFlagsAreNamed) {
   const CommandResult result = Run({"--model=/no/model", "--tasks=" + dir_, "--k=1"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("/no/model"));
+}
+
+TEST_F(KernelbenchTest, FoldersThatCannotBeLoadedAreNamed) {
+  const std::string tasks = "--tasks=" + Runfile("tasks/mini/heldout/level1").value();
+  const std::string shard = WriteMiniWithMissingShard(dir_ + "/shard");
+  WriteMiniWithTemplate(dir_ + "/raises", kRaisingTemplate);
+  const std::pair<std::string, std::string> cases[] = {
+      {"/shard", "error: " + shard + ": is missing, though model.safetensors.index.json lists it"},
+      {"/raises", std::string("error: policy.chat: ") + kRaisingTemplateError},
+  };
+  for (const auto& [folder, sentence] : cases) {
+    const CommandResult result =
+        Run({"--model=" + dir_ + folder, tasks, "--k=1", "--threads=1", "--set=workers=1"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr(sentence));
+  }
+}
+
+// The table is printed although it cannot be written.
+TEST_F(KernelbenchTest, AFullDiskLosesNoTable) {
+  // Too small for all output files, each of which has a page of 4 KiB.
+  const auto runs = RunOnASmallDisk(
+      {Runfile("eval/kernelbench").value(), "--model=" + Runfile("model/mini").value(),
+       "--tasks=" + Runfile("tasks/mini/heldout/level1").value(), "--max_tasks=1", "--k=1",
+       "--prompt_style=mini", "--max_response_tokens=20", "--max_num_seqs=2", "--threads=1",
+       "--set=workers=1", "--set=device_model=l40s_mini", "--output=" + dir_ + "/out"},
+      dir_ + "/out", 4096, dir_ + "/full", dir_ + "/done");
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+  EXPECT_EQ(runs->first, 1) << runs->first_err;
+  EXPECT_THAT(runs->first_out, HasSubstr("max over 1"));
+  EXPECT_THAT(runs->first_err, HasSubstr("error: cannot write " + dir_ + "/out/"));
+  EXPECT_THAT(runs->first_err,
+              HasSubstr("No space left on device; make room there and run the same command again"));
+  EXPECT_EQ(runs->second, 0) << runs->second_err;
+  EXPECT_EQ(runs->second_out.find(runs->first_out), 0) << runs->second_out;
+  EXPECT_TRUE(FileExists(dir_ + "/done/results.json"));
 }
 
 }  // namespace
