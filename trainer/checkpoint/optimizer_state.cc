@@ -220,6 +220,9 @@ absl::Status CheckpointSnapshot::Take(const TrainingState& state, const Policy& 
     state_ = StateText(state, optimizer);
     policy_.config = policy.config;
     policy_.folder = policy.folder;
+    // What SavePolicy writes about the end of a response.
+    policy_.chat = policy.chat;
+    policy_.stop_tokens = policy.stop_tokens;
     dtype_ = policy.weights->dtype();
   }
   return CatchTorch("copying the state into CPU memory", "use a smaller model or more memory", [&] {
