@@ -35,9 +35,9 @@ struct Call {
   std::string url, body;
   EndpointClient::Done done;
   EndpointClient::Check check;
-  int attempts = 0;     // begun so far
-  int counted = 0;      // of these, ended without HTTP 429
-  absl::Time deadline;  // set by the first attempt
+  int attempts = 0;             // begun so far
+  int counted = 0;              // of these, ended without HTTP 429
+  absl::Time deadline;          // set by the first attempt
   EndpointBudget::Share share;  // of the newest attempt
 };
 
@@ -365,7 +365,7 @@ class ThreadedClient : public EndpointClient {
   absl::flat_hash_map<int64_t, CallPtr> in_flight_;
   absl::Time blocked_until_ =
       absl::InfinitePast();  // the endpoint asks not to be called until then
-  EndpointBudget budget_;  // Cost is const and may be called by any thread
+  EndpointBudget budget_;    // Cost is const and may be called by any thread
 
   std::thread thread_;  // declared last: it uses all other members
 };

@@ -32,8 +32,8 @@ struct OpenedSource {
   std::vector<std::string> columns;  // of a Parquet file: the names of all its columns
 };
 
-// Opens a file of the kind that its first bytes say. Of a Parquet file only `columns` are read; none
-// given: all. InvalidArgument for other compressed files and for a damaged Parquet file,
+// Opens a file of the kind that its first bytes say. Of a Parquet file only `columns` are read;
+// none given: all. InvalidArgument for other compressed files and for a damaged Parquet file,
 // FailedPrecondition for a Git LFS pointer; all errors name the file.
 absl::StatusOr<OpenedSource> OpenByteSource(const std::string& path,
                                             const std::vector<std::string>& columns);

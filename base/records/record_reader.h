@@ -16,9 +16,9 @@
 namespace tritonrl {
 
 struct Record {
-  std::string text;    // JSON, perhaps malformed
-  int64_t line = 0;    // of the record's beginning, from 1; of Parquet the row
-  int64_t number = 0;  // of the record in the file, from 1
+  std::string text;      // JSON, perhaps malformed
+  int64_t line = 0;      // of the record's beginning, from 1; of Parquet the row
+  int64_t number = 0;    // of the record in the file, from 1
   bool complete = true;  // false: a line that the file ends in, without a line break
 };
 

@@ -185,7 +185,8 @@ TEST_F(RecordReaderTest, ADamagedParquetFileIsNamed) {
   const Records records = ReadAll(path);
   ASSERT_EQ(records.size(), 1);
   EXPECT_TRUE(absl::StartsWith(records[0], "! cannot read " + path + ": ")) << records[0];
-  const std::string pointer = Write("b.parquet", "version https://git-lfs.github.com/spec/v1\noid x\n");
+  const std::string pointer =
+      Write("b.parquet", "version https://git-lfs.github.com/spec/v1\noid x\n");
   EXPECT_TRUE(absl::StrContains(ReadAll(pointer).at(0), "git lfs pull")) << ReadAll(pointer).at(0);
 }
 

@@ -21,7 +21,7 @@ namespace tritonrl {
 
 // A run whose disk filled, and the same command on the larger disk.
 struct SmallDiskRuns {
-  bool possible = false;  // false: this process may not mount a file system; nothing was run
+  bool possible = false;        // false: this process may not mount a file system; nothing was run
   int first = -1, second = -1;  // exit codes
   std::string first_out, first_err, second_out, second_err;
 };
@@ -38,13 +38,13 @@ inline absl::StatusOr<SmallDiskRuns> RunOnASmallDisk(
   for (const std::string& word : command) absl::StrAppend(&run, "'", word, "' ");
   const std::string outputs = JoinPath(DirName(folder), BaseName(folder) + ".output");
   RETURN_IF_ERROR(CreateDirectories(outputs));
-  const std::string script = absl::StrCat(
-      "mount -t tmpfs -o size=", bytes, " none '", folder, "' || exit 77\n",     //
-      run, "> '", outputs, "/out1' 2> '", outputs, "/err1'; echo first $?\n",     //
-      "cp -r '", folder, "' '", copy_first, "'\n",                                //
-      "mount -o remount,size=200m '", folder, "' || exit 78\n",                   //
-      run, "> '", outputs, "/out2' 2> '", outputs, "/err2'; echo second $?\n",    //
-      "cp -r '", folder, "' '", copy_second, "'\n");
+  const std::string script =
+      absl::StrCat("mount -t tmpfs -o size=", bytes, " none '", folder, "' || exit 77\n",    //
+                   run, "> '", outputs, "/out1' 2> '", outputs, "/err1'; echo first $?\n",   //
+                   "cp -r '", folder, "' '", copy_first, "'\n",                              //
+                   "mount -o remount,size=200m '", folder, "' || exit 78\n",                 //
+                   run, "> '", outputs, "/out2' 2> '", outputs, "/err2'; echo second $?\n",  //
+                   "cp -r '", folder, "' '", copy_second, "'\n");
   // Without the rights of root, the mount happens in a user namespace.
   ASSIGN_OR_RETURN(
       const CommandResult result,

@@ -127,7 +127,8 @@ std::string FigureTable::CsvLines(const std::string& prefix, int first, const Ru
   return lines;
 }
 
-absl::Status FigureTable::AppendCsv(const std::string& path, const RunInfo& info, bool write) const {
+absl::Status FigureTable::AppendCsv(const std::string& path, const RunInfo& info,
+                                    bool write) const {
   std::string text;
   if (FileExists(path)) {
     ASSIGN_OR_RETURN(text, ReadFile(path));

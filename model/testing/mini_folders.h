@@ -47,8 +47,7 @@ inline void WriteMiniWithTemplate(const std::string& dir, const std::string& tex
 }
 
 // A chat template that no question can pass.
-inline constexpr char kRaisingTemplate[] =
-    "{{ raise_exception('This model takes no questions') }}";
+inline constexpr char kRaisingTemplate[] = "{{ raise_exception('This model takes no questions') }}";
 
 // The message about kRaisingTemplate.
 inline constexpr char kRaisingTemplateError[] =

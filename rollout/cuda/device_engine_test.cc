@@ -144,7 +144,8 @@ TEST_P(CudaEngineTest, LogProbabilitiesOfModelsWithBiases) {
   for (const ModelConfig& config : {qwen2, llama}) {
     MakeModel(config);
     for (const ParameterInfo& info : weights_->layout().parameters) {
-      if (absl::EndsWith(info.name, ".bias")) weights_->Get(info.name).copy_(Numbers(info.shape, 7, 0.3));
+      if (absl::EndsWith(info.name, ".bias"))
+        weights_->Get(info.name).copy_(Numbers(info.shape, 7, 0.3));
     }
     const Samples samples = Generate(16, 2000, 512, 40);
     ASSERT_EQ(samples.size(), 2 * prompts_.size());

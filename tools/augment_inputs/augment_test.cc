@@ -167,8 +167,8 @@ TEST_F(AugmentTest, AnAnswerInAnotherFormIsAskedForAgainAndThenSaid) {
 
 TEST_F(AugmentTest, ATaskWithoutInputsIsLeftOutByNameAndADecoratedFunctionIsOne) {
   Add("no_inputs", absl::StrReplaceAll(kLinear, {{"def get_inputs", "def inputs"}}));
-  Add("level1/linear", absl::StrReplaceAll(
-                           kLinear, {{"def get_inputs", "@torch.no_grad()\ndef get_inputs"}}));
+  Add("level1/linear",
+      absl::StrReplaceAll(kLinear, {{"def get_inputs", "@torch.no_grad()\ndef get_inputs"}}));
   MockEndpoint endpoint(
       [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); });
   const CommandResult result = Run({"--endpoint=" + endpoint.url()});
@@ -227,7 +227,8 @@ TEST_F(AugmentTest, AFullDiskLosesNoAnswer) {
   if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
   EXPECT_EQ(runs->first, 1) << runs->first_err;
   EXPECT_THAT(runs->first_err,
-              HasSubstr("augment_inputs: cannot write " + out_ + "/checks.jsonl: No space left on "
+              HasSubstr("augment_inputs: cannot write " + out_ +
+                        "/checks.jsonl: No space left on "
                         "device; make room there and run the same command again\n"));
   EXPECT_EQ(runs->second, 0) << runs->second_err;
   EXPECT_EQ(endpoint.requests(), 1) << "an answer that was there was asked for again";

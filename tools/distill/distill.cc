@@ -60,9 +60,9 @@ class Distiller {
     if (summary_.interrupted) return summary_;
     if (summary_.responses == 0) {
       RETURN_IF_ERROR(summary_.ended);
-      return absl::UnavailableError(absl::StrCat(
-          "the teacher gave no response; the first request failed: ", first_failure_,
-          "; the same command asks again"));
+      return absl::UnavailableError(
+          absl::StrCat("the teacher gave no response; the first request failed: ", first_failure_,
+                       "; the same command asks again"));
     }
     RETURN_IF_ERROR(Write());
     return summary_;
@@ -316,7 +316,7 @@ class Distiller {
   EndpointClient* const client_;
   const std::string journal_;
   DistillSummary summary_;
-  std::string first_failure_;  // of a request of this run
+  std::string first_failure_;                                      // of a request of this run
   absl::flat_hash_map<std::string, std::optional<Place>> places_;  // of each key that is wanted
   int64_t most_ = 1;                                               // checks at the same time
   absl::Mutex mutex_;

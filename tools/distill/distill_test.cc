@@ -322,8 +322,8 @@ TEST_F(DistillTest, ATaskWithoutInputsIsLeftOutByName) {
                   .ok());
   const std::string honest = Program("honest");
   MockEndpoint endpoint([&](const MockRequest&) { return MockReply::Chat(honest, "a plan"); });
-  const CommandResult result = Run(
-      {"--tasks=" + tasks, "--endpoint=" + endpoint.url(), "--model=m", "--eval_share=0"});
+  const CommandResult result =
+      Run({"--tasks=" + tasks, "--endpoint=" + endpoint.url(), "--model=m", "--eval_share=0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("left out: " + tasks + "/task_1.py:"));
   EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing\n"));
@@ -336,15 +336,15 @@ TEST_F(DistillTest, AFullDiskKeepsWhatWasAnswered) {
   // An answer takes more than a page of the disk, which has room for a few.
   MockEndpoint endpoint(
       [&](const MockRequest&) { return MockReply::Chat(honest, std::string(5000, 'p')); });
-  const auto runs = RunOnASmallDisk(
-      Command({"--tasks=" + Tasks(20), "--endpoint=" + endpoint.url(), "--model=m",
-               "--max_in_flight=2", "--verify=none"}),
-      out_, 32768, dir_ + "/full", dir_ + "/done");
+  const auto runs = RunOnASmallDisk(Command({"--tasks=" + Tasks(20), "--endpoint=" + endpoint.url(),
+                                             "--model=m", "--max_in_flight=2", "--verify=none"}),
+                                    out_, 32768, dir_ + "/full", dir_ + "/done");
   ASSERT_TRUE(runs.ok()) << runs.status();
   if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
   EXPECT_EQ(runs->first, 1) << runs->first_err;
   EXPECT_THAT(runs->first_err,
-              HasSubstr("distill: cannot write " + out_ + "/responses.jsonl: No space left on "
+              HasSubstr("distill: cannot write " + out_ +
+                        "/responses.jsonl: No space left on "
                         "device; make room there and run the same command again; "));
   EXPECT_THAT(runs->first_err, HasSubstr(" lost and will be asked again\n"));
   EXPECT_EQ(runs->second, 0) << runs->second_err;
@@ -372,8 +372,7 @@ TEST_F(DistillTest, APolicyThatCannotBeServedIsSaid) {
       {"/raises", kRaisingTemplateError},
   };
   for (const auto& [folder, sentence] : cases) {
-    const CommandResult result =
-        Run({flags[0], flags[1], flags[2], "--policy=" + dir_ + folder});
+    const CommandResult result = Run({flags[0], flags[1], flags[2], "--policy=" + dir_ + folder});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr("serve: " + sentence));
     EXPECT_THAT(result.err, HasSubstr("distill: the server of --policy ended before it was ready; "

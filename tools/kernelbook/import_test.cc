@@ -215,7 +215,7 @@ TEST_F(ImportTest, BadFlagsAndFilesEndWithOneSentence) {
   ASSERT_TRUE(WriteFileAtomic(Path("text.parquet"), "uuid,code\n1,x\n").ok());
   EXPECT_THAT(failure({absl::StrCat("--in=", Path("text.parquet"))}),
               HasSubstr(absl::StrCat("kernelbook: ", Path("text.parquet"),
-                                     " is no parquet file: it does not begin with PAR1\n")));
+                                     " is no Parquet file: it does not begin with PAR1\n")));
   ASSERT_TRUE(
       WriteFileAtomic(Path("names.jsonl"), "{\"code\": \"x\", \"entry_point\": \"A\"}\n").ok());
   EXPECT_THAT(failure({absl::StrCat("--in=", Path("names.jsonl"))}),

@@ -161,9 +161,9 @@ absl::Status ReadRows(RecordReader* reader, RowCollector* rows) {
     if (parsed.ok()) {
       rows->Add(parsed->json, reader->Where(*record));
     } else {
-      rows->AddUnreadable(reader->Where(*record),
-                          record->complete ? "is no valid JSON"
-                                           : "is no valid JSON: the file ends within it");
+      rows->AddUnreadable(
+          reader->Where(*record),
+          record->complete ? "is no valid JSON" : "is no valid JSON: the file ends within it");
     }
   }
   return absl::OkStatus();

@@ -166,8 +166,7 @@ TEST_F(LabelTest, AnEndpointThatIsDownAndAWrongKeyLoseNoLabel) {
 
   MockEndpoint second([](const MockRequest&) { return Level(1); }, "right");
   const std::vector<std::string> flags = {"--endpoint=" + second.url(), "--votes=2",
-                                          "--api_key_variable=TEST_LABEL_KEY",
-                                          "--max_in_flight=1"};
+                                          "--api_key_variable=TEST_LABEL_KEY", "--max_in_flight=1"};
   setenv("TEST_LABEL_KEY", "wrong", 1);
   const CommandResult refused = Run(flags);
   EXPECT_EQ(refused.exit_code, 1);

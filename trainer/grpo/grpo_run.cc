@@ -165,9 +165,9 @@ absl::Status GrpoRun::LoadVerification() {
 }
 
 absl::Status GrpoRun::LoadTasks() {
-  ASSIGN_OR_RETURN(tasks_, LoadRunTasks(config_, *model_.policy->tokenizer,
-                                        model_.policy->chat.get(), verification_,
-                                        paths_.PreflightJournal(), &ranks_));
+  ASSIGN_OR_RETURN(tasks_,
+                   LoadRunTasks(config_, *model_.policy->tokenizer, model_.policy->chat.get(),
+                                verification_, paths_.PreflightJournal(), &ranks_));
   config_.set_steps(tasks_->steps);
   if (model_.learner != nullptr) model_.learner->set_total_steps(tasks_->steps);
   return absl::OkStatus();

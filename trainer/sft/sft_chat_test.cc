@@ -117,8 +117,7 @@ Answer AskEngine(const std::string& folder) {
 json AskTransformers(const std::string& folder) {
   const PythonEnv python = FindPythonEnv().value();
   RunCommandOptions options;
-  options.input =
-      json{{"model", folder}, {"question", kQuestion}, {"tokens", kMostTokens}}.dump();
+  options.input = json{{"model", folder}, {"question", kQuestion}, {"tokens", kMostTokens}}.dump();
   options.timeout = absl::Minutes(4);
   options.env = python.Environment();
   const auto run = RunCommand(
@@ -255,10 +254,9 @@ TEST_F(SftChatTest, AFullDiskLosesNoCheckpoint) {
   const int64_t checkpoint = DiskBytes(JoinPath(checkpoints, "step_000040"));
   const int64_t others = DiskBytes(run) - DiskBytes(checkpoints) - DiskBytes(run + "/model");
   // The first checkpoint fits, the second does not.
-  const auto runs = RunOnASmallDisk(Command("small", sets), dir_ + "/small",
-                                    others + checkpoint + checkpoint / 2, dir_ + "/full",
-                                    dir_ + "/done",
-                                    {.timeout = absl::Minutes(4), .env = MpiTestEnvironment()});
+  const auto runs = RunOnASmallDisk(
+      Command("small", sets), dir_ + "/small", others + checkpoint + checkpoint / 2, dir_ + "/full",
+      dir_ + "/done", {.timeout = absl::Minutes(4), .env = MpiTestEnvironment()});
   ASSERT_TRUE(runs.ok()) << runs.status();
   if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
   EXPECT_EQ(runs->first, 1) << runs->first_err;

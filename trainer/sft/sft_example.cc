@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/records/lenient_json.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
-#include "base/records/lenient_json.h"
 
 namespace tritonrl {
 namespace {
@@ -246,8 +246,8 @@ absl::Status Parser::Parse(SftFormat format) {
 
 const std::vector<std::string>& SftFields() {
   static const auto* const kFields = new std::vector<std::string>{
-      "prompt", "response", "completion", "messages", "conversations",
-      "instruction", "input", "output", "system", "history"};
+      "prompt",      "response", "completion", "messages", "conversations",
+      "instruction", "input",    "output",     "system",   "history"};
   return *kFields;
 }
 

@@ -14,10 +14,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/progress.h"
+#include "base/records/record_reader.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "base/version.h"
-#include "base/records/record_reader.h"
 #include "trainer/sft/sft_example.h"
 
 namespace tritonrl {
@@ -131,7 +131,8 @@ void Tokeniser::Tick(const RecordReader& reader) {
 }
 
 absl::Status Tokeniser::ReadFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<RecordReader> reader, RecordReader::Open(path, SftFields()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RecordReader> reader,
+                   RecordReader::Open(path, SftFields()));
   format_.reset();
   const int64_t before = read_;
   while (!Enough()) {

@@ -48,9 +48,11 @@ class PreflightJournal {
 
 // As RunPreflight, but takes the checks that the file `journal` holds from there, and appends each
 // new check to the file when it ends. An empty path: no file.
-absl::StatusOr<std::vector<TaskCheck>> RunPreflightWithJournal(
-    const std::vector<Task>& tasks, DeviceBackend* backend, const PreflightOptions& options,
-    const std::string& journal, std::FILE* messages = stderr);
+absl::StatusOr<std::vector<TaskCheck>> RunPreflightWithJournal(const std::vector<Task>& tasks,
+                                                               DeviceBackend* backend,
+                                                               const PreflightOptions& options,
+                                                               const std::string& journal,
+                                                               std::FILE* messages = stderr);
 
 }  // namespace tritonrl
 

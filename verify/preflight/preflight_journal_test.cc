@@ -121,8 +121,7 @@ TEST_F(PreflightJournalTest, WithoutAFileNothingIsKept) {
 TEST_F(PreflightJournalTest, AFileThatCannotBeWrittenIsNamed) {
   ScriptedBackend backend(Answer);
   const auto checks = RunPreflightWithJournal(Tasks({"a"}), &backend, {}, folder_ + "/no/file");
-  EXPECT_TRUE(absl::StrContains(Message(checks.status()), folder_ + "/no/file"))
-      << checks.status();
+  EXPECT_TRUE(absl::StrContains(Message(checks.status()), folder_ + "/no/file")) << checks.status();
 }
 
 TEST_F(PreflightJournalTest, GivesUpIfTheFirstTasksCannotBeChecked) {
