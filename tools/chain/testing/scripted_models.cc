@@ -32,11 +32,11 @@ MockReply Labeller(const MockRequest& request) {
 }
 
 MockReply InputWriter(const MockRequest& request) {
-  constexpr absl::string_view kHead = "def get_inputs():\n    return ";
-  const size_t begin = request.prompt.find(kHead);
+  const std::string head = "def get_inputs():\n    return ";
+  const size_t begin = request.prompt.find(head);
   if (begin == std::string::npos) return MockReply::Error(400, "the prompt holds no task");
   const std::string function =
-      request.prompt.substr(begin, request.prompt.find('\n', begin + kHead.size()) - begin);
+      request.prompt.substr(begin, request.prompt.find('\n', begin + head.size()) - begin);
   const auto block = [&](const char* shape) {
     return absl::StrCat("```python\n", absl::StrReplaceAll(function, {{"[4, 4, 4, 4]", shape}}),
                         "\n```\n");
