@@ -139,7 +139,7 @@ TEST_F(KernelbenchTest, FoldersThatCannotBeLoadedAreNamed) {
   WriteMiniWithTemplate(dir_ + "/raises", kRaisingTemplate);
   const std::pair<std::string, std::string> cases[] = {
       {"/shard", "error: " + shard + ": is missing, though model.safetensors.index.json lists it"},
-      {"/raises", std::string("error: policy.chat: ") + kRaisingTemplateError},
+      {"/raises", "error: policy.chat: " + RaisingTemplateError(dir_ + "/raises")},
   };
   for (const auto& [folder, sentence] : cases) {
     const CommandResult result =

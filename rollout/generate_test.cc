@@ -62,7 +62,7 @@ TEST_F(GenerateTest, MistakesAreToldInOneSentence) {
       {{mini, prompt, "--chat"}, 2, "has no chat template; give one with --chat_template"},
       {{"--model=" + dir_ + "/raises", prompt, "--chat"},
        2,
-       absl::StrCat("generate: ", kRaisingTemplateError)},
+       absl::StrCat("generate: ", RaisingTemplateError(dir_ + "/raises"))},
   };
   for (const Case& c : cases) {
     const CommandResult result = Run(c.flags);

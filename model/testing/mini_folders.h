@@ -49,10 +49,12 @@ inline void WriteMiniWithTemplate(const std::string& dir, const std::string& tex
 // A chat template that no question can pass.
 inline constexpr char kRaisingTemplate[] = "{{ raise_exception('This model takes no questions') }}";
 
-// The message about kRaisingTemplate.
-inline constexpr char kRaisingTemplateError[] =
-    "chat template (chat_template.jinja): This model takes no questions; a template must write a "
-    "single question of a user, so give another one, or \"none\"";
+// The message about kRaisingTemplate in the folder `dir`.
+inline std::string RaisingTemplateError(const std::string& dir) {
+  return "chat template (" + dir +
+         "/chat_template.jinja): This model takes no questions; a template must write a single "
+         "question of a user, so give another one, or \"none\"";
+}
 
 }  // namespace tritonrl
 

@@ -37,7 +37,10 @@ EngineStats RunSpeculating(FakeModelRunner::Options runner_options, int num_spec
   BatchedEngine engine(std::make_unique<FakeModelRunner>(runner_options),
                        MakeEngineConfig("num_speculative_tokens: ", num_speculative_tokens,
                                         " always_speculate: true"));
+  // The number of steps would depend on when requests arrive: all are there before the first step.
+  EXPECT_TRUE(engine.BeginWeightUpdate().ok());
   for (const auto& [id, request] : requests) EXPECT_TRUE(engine.Submit(request).ok());
+  engine.EndWeightUpdate(0);
   while (engine.Outstanding() > 0) {
     const absl::StatusOr<Sample> sample = engine.Next(Soon());
     if (!sample.ok()) {

@@ -182,7 +182,7 @@ TEST_F(ServeProcessTest, MistakesInTheCallAreToldInOneSentence) {
                          "lists it; copy or download it into the folder\n"));
   WriteMiniWithTemplate(dir + "/raises", kRaisingTemplate);
   EXPECT_EQ(run({"--model=" + dir + "/raises"}),
-            absl::StrCat("2 serve: ", kRaisingTemplateError, "\n"));
+            absl::StrCat("2 serve: ", RaisingTemplateError(dir + "/raises"), "\n"));
   EXPECT_TRUE(RemoveTree(dir).ok());
 }
 

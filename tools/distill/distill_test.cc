@@ -369,7 +369,7 @@ TEST_F(DistillTest, APolicyThatCannotBeServedIsSaid) {
                                           "--prompt=mini"};
   const std::pair<std::string, std::string> cases[] = {
       {"/shard", shard + ": is missing, though model.safetensors.index.json lists it"},
-      {"/raises", kRaisingTemplateError},
+      {"/raises", RaisingTemplateError(dir_ + "/raises")},
   };
   for (const auto& [folder, sentence] : cases) {
     const CommandResult result = Run({flags[0], flags[1], flags[2], "--policy=" + dir_ + folder});

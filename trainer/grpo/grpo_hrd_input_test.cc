@@ -51,7 +51,7 @@ TEST_F(GrpoHrdTest, BadFilesAreNamed) {
       {{"policy.dir=" + Out("short")}, Out("short") + "/model.safetensors"},
       {{"policy.dir=" + Out("shape")}, "mlp."},
       {{"policy.dir=" + Out("shard")}, shard + ": is missing, though"},
-      {{"policy.dir=" + Out("raises")}, std::string("policy.chat: ") + kRaisingTemplateError},
+      {{"policy.dir=" + Out("raises")}, "policy.chat: " + RaisingTemplateError(Out("raises"))},
       {{"tasks.train=" + dir_ + "/notasks"}, dir_ + "/notasks"},
       {{"tasks.prompt_style=FULL", "tasks.prompt_file=" + dir_ + "/none.txt"}, dir_ + "/none.txt"},
       {{"sampling.max_response_tokens=100000"}, "positions"},

@@ -132,7 +132,8 @@ TEST_F(SftChatTest, TheTrainedFolderStopsAtTheTemplatesEndOfTurnEverywhere) {
   const CommandResult result = Run(Command("run"));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err,
-              HasSubstr("chat template: chat_template.jinja; turns end with <|im_end|>"));
+              HasSubstr(absl::StrCat("chat template: ", model_,
+                                     "/chat_template.jinja; turns end with <|im_end|>")));
 
   const std::string trained = dir_ + "/run/model";
   const json generation = json::parse(ReadFile(trained + "/generation_config.json").value());
