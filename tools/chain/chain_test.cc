@@ -280,7 +280,7 @@ void ChainTest::Sft() const {
     EXPECT_TRUE(std::isfinite(loss) && loss > 0) << line;
     EXPECT_GT(line["response_tokens"].get<int>(), 0);
     EXPECT_EQ(line["dropped"], 0);
-    EXPECT_EQ(line["skipped"], 0);
+    EXPECT_EQ(line["skipped"], false);
   }
   EXPECT_TRUE(metrics.back().contains("eval_loss")) << metrics.back();
   ExpectModel(run + "/model");
