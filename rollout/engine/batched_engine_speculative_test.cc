@@ -34,13 +34,16 @@ EngineStats RunSpeculating(FakeModelRunner::Options runner_options, int num_spec
                                   << runner_options.max_num_batched_tokens << ", "
                                   << runner_options.in_flight << " in flight");
   const auto requests = Repetitive();
-  BatchedEngine engine(std::make_unique<FakeModelRunner>(runner_options),
+  auto runner = std::make_unique<FakeModelRunner>(runner_options);
+  // The number of steps would depend on when requests arrive: all are there before the first step
+  // ends.
+  absl::Notification submitted;
+  runner->gate = &submitted;
+  BatchedEngine engine(std::move(runner),
                        MakeEngineConfig("num_speculative_tokens: ", num_speculative_tokens,
                                         " always_speculate: true"));
-  // The number of steps would depend on when requests arrive: all are there before the first step.
-  EXPECT_TRUE(engine.BeginWeightUpdate().ok());
   for (const auto& [id, request] : requests) EXPECT_TRUE(engine.Submit(request).ok());
-  engine.EndWeightUpdate(0);
+  submitted.Notify();
   while (engine.Outstanding() > 0) {
     const absl::StatusOr<Sample> sample = engine.Next(Soon());
     if (!sample.ok()) {
