@@ -243,8 +243,9 @@ absl::StatusOr<std::string> FindUnsoundTasks(const Verification& verification,
 absl::Duration PreflightLimit(size_t tasks, const Verification& verification,
                               const PreflightSettings& settings) {
   const PreflightOptions options = PreflightOptionsFrom(verification.options);
-  const auto rounds = static_cast<double>(tasks / std::max(1, options.parallel) + 1);
-  return rounds * options.run_limit + 2 * settings.give_up + absl::Minutes(10);
+  const size_t parallel = std::max(1, options.parallel);
+  const size_t rounds = tasks / parallel + 1;
+  return static_cast<double>(rounds) * options.run_limit + 2 * settings.give_up + absl::Minutes(10);
 }
 
 }  // namespace

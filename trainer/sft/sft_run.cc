@@ -120,7 +120,8 @@ absl::StatusOr<std::unique_ptr<TokenCache>> SftRun::Tokenise(const std::vector<s
   options.paths = paths;
   options.cache = JoinPath(run_.dir(), absl::StrCat("cache/", name));
   options.limit = limit;
-  options.threads = run_.threads();
+  // One more with a chat template: a thread waits while the helper renders.
+  options.threads = run_.threads() + (run_.policy().chat->plain() ? 0 : 1);
   options.say = [this](const std::string& text) { run_.Say(text); };
   options.show_progress = true;
   std::string key;
