@@ -29,6 +29,8 @@ TEST(DocumentedCommandsTest, WriteTheFoldersOfTheConfigurations) {
   const std::string page = TextOf("docs/data.md");
   const std::map<std::string, std::vector<std::string>> folders = {
       {"data/kernelbook/traces_r1", {"sft_8b_r1.textproto"}},
+      {"data/kernelbook/traces_gpt_oss",
+       {"sft_8b_gpt_oss.textproto", "sft_seed_coder_gpt_oss.textproto"}},
       {"data/kernelbook/labelled", {"base_grpo_hrd_8b.textproto"}},
       {"data/kernelbook/augmented",
        {"grpo_hrd_8b_a100_ia.textproto", "grpo_hrd_8b_h200_ia.textproto"}}};
