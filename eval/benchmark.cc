@@ -27,6 +27,10 @@ namespace tritonrl {
 
 namespace {
 
+std::string RulesText(const VerifierConfig& verifier) {
+  return absl::AsciiStrToLower(VerifierConfig::Rules_Name(verifier.rules()));
+}
+
 std::string Row(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string line = "|";
   for (size_t c = 0; c < widths.size(); ++c) {
@@ -190,9 +194,11 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
                    ChoosePolicyStyle(options.response_style, options.code_block,
                                      prepared.policy.folder, tasks.front(), tokenizer));
   prepared.style = choice.style;
-  std::fprintf(stderr, "Prompts: %s.\nChat template: %s.\n%s.\n",
+  std::fprintf(stderr, "Prompts: %s.\nChat template: %s.\n%s.\nRules: %s, %s.\n",
                DescribePrompts(options.prompt, tasks, tokenizer).c_str(),
-               prepared.policy.chat->source().c_str(), choice.Sentence().c_str());
+               prepared.policy.chat->source().c_str(), choice.Sentence().c_str(),
+               RulesText(options.verifier).c_str(),
+               DescribeJudge(options.verifier.judge()).c_str());
   return prepared;
 }
 
@@ -315,7 +321,7 @@ std::string BenchmarkJson(const BenchmarkResult& result, const BenchmarkOptions&
   json["samples"] = result.best.samples;
   json["infra_errors"] = result.best.infra_errors;
   json["preflight"] = options.preflight;
-  json["rules"] = absl::AsciiStrToLower(VerifierConfig::Rules_Name(options.verifier.rules()));
+  json["rules"] = RulesText(options.verifier);
   json["judge"] = DescribeJudge(options.verifier.judge());
   json["tasks_left_out"] = result.best.tasks_left_out;
   json["problems"] = result.problems;

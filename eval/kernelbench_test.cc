@@ -82,6 +82,7 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   EXPECT_EQ(json["code_block"], "only");
   EXPECT_THAT(result.err, HasSubstr("Responses are read as thinking (its tokenizer.json has"));
   EXPECT_THAT(result.err, HasSubstr("Prompts: mini, 0 tokens of fixed text; the longest of 1"));
+  EXPECT_THAT(result.err, HasSubstr("Rules: strict, judge: none.\n"));
   // The maximum over the samples of one task is 0 or 1; the mean is between 0 and 1.
   const double best = json["correct"], mean = json["pass_at"]["1"]["correct"];
   EXPECT_EQ(best, mean > 0 ? 1.0 : 0.0);
