@@ -134,19 +134,13 @@ class Augmenter {
 
   absl::StatusOr<AskItem> ItemOf(int64_t index) const {
     const Task& task = options_.tasks[index];
-    AskItem item = {.key = task.id};
-    EndpointRequest& request = item.request;
-    request.model = options_.model;
+    AskItem item = {.key = task.id, .request = RequestFor(options_.ask, task.id, 0)};
     // One pass, so that a brace in the program is not replaced.
-    request.messages = {{.role = "user",
-                         .content = absl::StrReplaceAll(
-                             options_.prompt, {{"{task}", task.source},
-                                               {"{variants}", absl::StrCat(options_.variants)}})}};
-    request.temperature = options_.temperature;
-    request.top_p = options_.top_p;
-    request.max_tokens = options_.max_tokens;
-    request.seed = SampleSeed(options_.seed, task.id, 0);
-    request.extra = options_.extra;
+    item.request.messages = {
+        {.role = "user",
+         .content = absl::StrReplaceAll(
+             options_.prompt,
+             {{"{task}", task.source}, {"{variants}", absl::StrCat(options_.variants)}})}};
     return item;
   }
 
@@ -298,9 +292,9 @@ class Augmenter {
   }
 
   std::string SummaryJson() const {
-    Json json = {{"model", options_.model},
-                 {"temperature", options_.temperature},
-                 {"top_p", options_.top_p},
+    Json json = {{"model", options_.ask.model},
+                 {"temperature", options_.ask.temperature},
+                 {"top_p", options_.ask.top_p},
                  {"variants", options_.variants},
                  {"tasks", summary_.tasks},
                  {"broken", summary_.broken},

@@ -15,6 +15,7 @@
 #include "base/endpoint/client.h"
 #include "tasks/loader.h"
 #include "tools/augment_inputs/variant_check.h"
+#include "tools/endpoint/data_tool.h"
 
 namespace tritonrl {
 
@@ -30,14 +31,9 @@ struct AugmentOptions {
   //   left_out.jsonl    variant or task, and the reason
   //   summary.json      the figures of the table
   std::string out;
-  std::string model;
-  std::string extra;  // further members of each request, a JSON object
-  int variants = 5;   // of each task, at most
+  AskSettings ask;
+  int variants = 5;  // of each task, at most
   bool with_originals = false;
-  double temperature = 1.0;
-  double top_p = 1.0;
-  int max_tokens = 16384;
-  uint64_t seed = 0;
   InputCheckOptions check;
   std::function<bool()> stop = [] { return false; };
   std::FILE* messages = stderr;

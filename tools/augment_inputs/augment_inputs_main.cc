@@ -70,22 +70,16 @@ absl::StatusOr<AugmentOptions> OptionsFromFlags() {
   AugmentOptions options;
   options.variants = absl::GetFlag(FLAGS_variants);
   options.with_originals = absl::GetFlag(FLAGS_with_originals);
-  options.temperature = absl::GetFlag(FLAGS_temperature);
-  options.top_p = absl::GetFlag(FLAGS_top_p);
-  options.max_tokens = absl::GetFlag(FLAGS_max_tokens);
-  options.seed = absl::GetFlag(FLAGS_seed);
-  options.extra = EndpointExtraFlag();
-  options.model = EndpointModelFlag();
+  options.ask.temperature = absl::GetFlag(FLAGS_temperature);
+  options.ask.top_p = absl::GetFlag(FLAGS_top_p);
+  options.ask.max_tokens = absl::GetFlag(FLAGS_max_tokens);
+  options.ask.seed = absl::GetFlag(FLAGS_seed);
+  options.ask.extra = EndpointExtraFlag();
+  options.ask.model = EndpointModelFlag();
   if (options.variants < 1 || options.variants > 10) {
     return absl::InvalidArgumentError("--variants must be 1 to 10");
   }
-  if (!(options.temperature >= 0 && options.temperature <= 2)) {
-    return absl::InvalidArgumentError("--temperature must be 0 to 2");
-  }
-  if (!(options.top_p > 0 && options.top_p <= 1)) {
-    return absl::InvalidArgumentError("--top_p must be above 0, and at most 1");
-  }
-  if (options.max_tokens < 1) return absl::InvalidArgumentError("--max_tokens must be at least 1");
+  RETURN_IF_ERROR(CheckAskSettings(options.ask));
   RETURN_IF_ERROR(SetChecks(&options));
   ASSIGN_OR_RETURN(options.prompt, ReadTaskPrompt(absl::GetFlag(FLAGS_prompt_file),
                                                   "tools/augment_inputs/prompt.txt"));

@@ -74,19 +74,14 @@ class Distiller {
   AskItem ItemOf(int64_t index) const {
     const Task& task = options_.tasks[index % summary_.tasks];
     const int sample = static_cast<int>(index / summary_.tasks);
-    AskItem item = {.key = KeyOf(task, sample)};
+    AskItem item = {.key = KeyOf(task, sample),
+                    .request = RequestFor(options_.ask, task.id, sample)};
     EndpointRequest& request = item.request;
-    request.model = options_.model;
     if (options_.completion) {
       request.prompt = options_.prompt(task);
     } else {
       request.messages = {{.role = "user", .content = options_.prompt(task)}};
     }
-    request.temperature = options_.temperature;
-    request.top_p = options_.top_p;
-    request.max_tokens = options_.max_tokens;
-    request.seed = SampleSeed(options_.seed, task.id, sample);
-    request.extra = options_.extra;
     return item;
   }
 
@@ -114,7 +109,7 @@ class Distiller {
     if (options_.check == CheckLevel::kFull) {
       VerificationOptions verify;
       verify.config = options_.verifier;
-      verify.seed = options_.seed;
+      verify.seed = options_.ask.seed;
       verify.journal = options_.out + "/verdicts.jsonl";
       verify.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
       ASSIGN_OR_RETURN(verification, StartVerification(verify));
@@ -174,7 +169,7 @@ class Distiller {
 
   absl::Status Write() {
     const absl::flat_hash_set<std::string> eval_tasks =
-        EvalTasks(options_.tasks, options_.eval_share, options_.seed);
+        EvalTasks(options_.tasks, options_.eval_share, options_.ask.seed);
     // Each file is complete or not there at all.
     RETURN_IF_ERROR(ReplaceFile(options_.out + "/sft_train.jsonl", [&](int train) {
       return ReplaceFile(options_.out + "/sft_eval.jsonl", [&](int eval) {
@@ -258,18 +253,18 @@ class Distiller {
                 {"task", task.id},
                 {"sample", sample},
                 {"teacher", options_.teacher},
-                {"model", response.model.empty() ? options_.model : response.model},
-                {"temperature", options_.temperature},
-                {"top_p", options_.top_p},
+                {"model", response.model.empty() ? options_.ask.model : response.model},
+                {"temperature", options_.ask.temperature},
+                {"top_p", options_.ask.top_p},
                 {"verdict", std::move(verdict)}};
   }
 
   std::string SummaryJson() const {
     const DistillSummary& s = summary_;
     Json json = {{"teacher", options_.teacher},
-                 {"model", options_.model},
-                 {"temperature", options_.temperature},
-                 {"top_p", options_.top_p},
+                 {"model", options_.ask.model},
+                 {"temperature", options_.ask.temperature},
+                 {"top_p", options_.ask.top_p},
                  {"verify", CheckLevelName(options_.check)},
                  {"tasks", s.tasks},
                  {"samples_asked", s.asked},

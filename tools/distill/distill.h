@@ -14,6 +14,7 @@
 #include "base/endpoint/client.h"
 #include "tasks/loader.h"
 #include "tools/distill/sample_check.h"
+#include "tools/endpoint/data_tool.h"
 #include "trainer/config/config.pb.h"
 
 namespace tritonrl {
@@ -29,15 +30,11 @@ struct DistillOptions {
   //   left_out.jsonl    key and reason of each response that is not taught
   //   summary.json      the figures of the table
   std::string out;
-  std::string teacher;      // recorded with each sample
-  std::string model;        // the endpoint's name of it
-  std::string extra;        // further members of each request, a JSON object
+  std::string teacher;  // recorded with each sample
+  // Its seed is that of the split too.
+  AskSettings ask = {.temperature = 0.6, .top_p = 0.95, .max_tokens = 16384};
   bool completion = false;  // ask /completions with the bare prompt instead of a chat
   int samples = 1;          // of each task, 1 to 10
-  double temperature = 0.6;
-  double top_p = 0.95;
-  int max_tokens = 16384;  // of an answer
-  uint64_t seed = 0;       // of the samples' seeds and of the split
   double eval_share = 0.02;
   CheckLevel check = CheckLevel::kSyntax;
   KeepRule keep = KeepRule::kValid;

@@ -65,13 +65,7 @@ absl::Status CheckRanges(const DistillOptions& options) {
   if (options.samples < 1 || options.samples > 10) {
     return absl::InvalidArgumentError("--samples must be 1 to 10");
   }
-  if (!(options.temperature <= 2)) {
-    return absl::InvalidArgumentError("--temperature must be 0 to 2");
-  }
-  if (!(options.top_p > 0 && options.top_p <= 1)) {
-    return absl::InvalidArgumentError("--top_p must be above 0, and at most 1");
-  }
-  if (options.max_tokens < 1) return absl::InvalidArgumentError("--max_tokens must be at least 1");
+  RETURN_IF_ERROR(CheckAskSettings(options.ask));
   if (!(options.eval_share >= 0 && options.eval_share < 1)) {
     return absl::InvalidArgumentError("--eval_share must be 0 or more, and below 1");
   }
@@ -85,18 +79,18 @@ absl::Status SetSampling(DistillOptions* options) {
   }
   const double temperature = absl::GetFlag(FLAGS_temperature), top_p = absl::GetFlag(FLAGS_top_p);
   options->teacher = preset.name;
-  options->temperature = temperature < 0 ? preset.temperature : temperature;
-  options->top_p = top_p < 0 ? preset.top_p : top_p;
+  options->ask.temperature = temperature < 0 ? preset.temperature : temperature;
+  options->ask.top_p = top_p < 0 ? preset.top_p : top_p;
   return absl::OkStatus();
 }
 
 absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
   DistillOptions options;
   options.samples = absl::GetFlag(FLAGS_samples);
-  options.max_tokens = absl::GetFlag(FLAGS_max_tokens);
-  options.seed = absl::GetFlag(FLAGS_seed);
+  options.ask.max_tokens = absl::GetFlag(FLAGS_max_tokens);
+  options.ask.seed = absl::GetFlag(FLAGS_seed);
   options.eval_share = absl::GetFlag(FLAGS_eval_share);
-  options.extra = EndpointExtraFlag();
+  options.ask.extra = EndpointExtraFlag();
   RETURN_IF_ERROR(SetSampling(&options));
   RETURN_IF_ERROR(CheckRanges(options));
   const std::string api = absl::GetFlag(FLAGS_api);
@@ -124,8 +118,8 @@ absl::StatusOr<std::unique_ptr<EndpointClient>> Teacher(DistillOptions* options,
   const std::string policy = absl::GetFlag(FLAGS_policy);
   if (policy.empty()) {
     ASSIGN_OR_RETURN(const EndpointOptions endpoint, EndpointOptionsFromFlags());
-    options->model = EndpointModelFlag();
-    if (options->teacher.empty()) options->teacher = options->model;
+    options->ask.model = EndpointModelFlag();
+    if (options->teacher.empty()) options->teacher = options->ask.model;
     return EndpointClient::Make(endpoint);
   }
   if (!EndpointUrlFlag().empty()) {
@@ -134,8 +128,8 @@ absl::StatusOr<std::unique_ptr<EndpointClient>> Teacher(DistillOptions* options,
   ASSIGN_OR_RETURN(*server, PolicyServer::Start(policy, absl::GetFlag(FLAGS_policy_flags)));
   EndpointOptions endpoint = OwnEndpointOptionsFromFlags();
   endpoint.url = (*server)->url();
-  options->model = (*server)->model();
-  if (options->teacher.empty()) options->teacher = options->model;
+  options->ask.model = (*server)->model();
+  if (options->teacher.empty()) options->teacher = options->ask.model;
   return EndpointClient::Make(endpoint);
 }
 

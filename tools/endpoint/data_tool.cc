@@ -74,6 +74,28 @@ int64_t SampleSeed(uint64_t seed, const std::string& task, int sample) {
   return static_cast<int64_t>(key >> 33);
 }
 
+absl::Status CheckAskSettings(const AskSettings& settings) {
+  if (!(settings.temperature >= 0 && settings.temperature <= 2)) {
+    return absl::InvalidArgumentError("--temperature must be 0 to 2");
+  }
+  if (!(settings.top_p > 0 && settings.top_p <= 1)) {
+    return absl::InvalidArgumentError("--top_p must be above 0, and at most 1");
+  }
+  if (settings.max_tokens < 1) return absl::InvalidArgumentError("--max_tokens must be at least 1");
+  return absl::OkStatus();
+}
+
+EndpointRequest RequestFor(const AskSettings& settings, const std::string& task, int sample) {
+  EndpointRequest request;
+  request.model = settings.model;
+  request.temperature = settings.temperature;
+  request.top_p = settings.top_p;
+  request.max_tokens = settings.max_tokens;
+  request.seed = SampleSeed(settings.seed, task, sample);
+  request.extra = settings.extra;
+  return request;
+}
+
 absl::Status FailedRequestsError(int64_t failed) {
   if (failed == 0) return absl::OkStatus();
   return absl::UnavailableError(

@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/endpoint/client.h"
 #include "tasks/loader.h"
 
 namespace tritonrl {
@@ -31,6 +32,22 @@ absl::StatusOr<std::string> ReadTaskPrompt(const std::string& path, const std::s
 
 // The seed of sample `sample` of a task, in [0, 2^31): some endpoints take no larger one.
 int64_t SampleSeed(uint64_t seed, const std::string& task, int sample);
+
+// How a data tool asks a model.
+struct AskSettings {
+  std::string model;  // the endpoint's name of it
+  std::string extra;  // further members of each request, a JSON object
+  double temperature = 1.0;
+  double top_p = 1.0;
+  int max_tokens = 16384;  // of an answer
+  uint64_t seed = 0;       // of the samples' seeds
+};
+
+// InvalidArgument names the flag whose value is out of range.
+absl::Status CheckAskSettings(const AskSettings& settings);
+
+// The request for sample `sample` of a task, without its prompt or messages.
+EndpointRequest RequestFor(const AskSettings& settings, const std::string& task, int sample);
 
 // Unavailable if some requests got no response: the results are not complete.
 absl::Status FailedRequestsError(int64_t failed);

@@ -65,15 +65,8 @@ class Labeller {
   absl::StatusOr<AskItem> ItemOf(int64_t index) const {
     const Task& task = options_.tasks[index / options_.votes];
     const int vote = static_cast<int>(index % options_.votes);
-    AskItem item = {.key = KeyOf(task, vote)};
-    EndpointRequest& request = item.request;
-    request.model = options_.model;
-    request.messages = {{.role = "user", .content = FillTask(options_.prompt, task.source)}};
-    request.temperature = options_.temperature;
-    request.top_p = options_.top_p;
-    request.max_tokens = options_.max_tokens;
-    request.seed = SampleSeed(options_.seed, task.id, vote);
-    request.extra = options_.extra;
+    AskItem item = {.key = KeyOf(task, vote), .request = RequestFor(options_.ask, task.id, vote)};
+    item.request.messages = {{.role = "user", .content = FillTask(options_.prompt, task.source)}};
     return item;
   }
 
@@ -167,9 +160,9 @@ class Labeller {
   }
 
   std::string SummaryJson() const {
-    Json json = {{"model", options_.model},
-                 {"temperature", options_.temperature},
-                 {"top_p", options_.top_p},
+    Json json = {{"model", options_.ask.model},
+                 {"temperature", options_.ask.temperature},
+                 {"top_p", options_.ask.top_p},
                  {"votes", options_.votes}};
     for (int level = kLowestLevel; level <= kHighestLevel; ++level) {
       json[absl::StrCat("level", level)] = summary_.tasks[level];

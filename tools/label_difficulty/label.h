@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/endpoint/client.h"
 #include "tasks/loader.h"
+#include "tools/endpoint/data_tool.h"
 #include "tools/label_difficulty/level.h"
 
 namespace tritonrl {
@@ -26,13 +27,8 @@ struct LabelOptions {
   //   labels.jsonl                 task, level, file, votes and reasons
   //   summary.json                 the figures of the table
   std::string out;
-  std::string model;
-  std::string extra;  // further members of each request, a JSON object
-  int votes = 1;      // answers for each task
-  double temperature = 0.7;
-  double top_p = 0.8;
-  int max_tokens = 4096;
-  uint64_t seed = 0;
+  AskSettings ask = {.temperature = 0.7, .top_p = 0.8, .max_tokens = 4096};
+  int votes = 1;  // answers for each task
   std::function<bool()> stop = [] { return false; };
   std::FILE* messages = stderr;
 };

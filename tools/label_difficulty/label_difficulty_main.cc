@@ -38,22 +38,16 @@ constexpr char kUsage[] =
 absl::StatusOr<LabelOptions> OptionsFromFlags() {
   LabelOptions options;
   options.votes = absl::GetFlag(FLAGS_votes);
-  options.temperature = absl::GetFlag(FLAGS_temperature);
-  options.top_p = absl::GetFlag(FLAGS_top_p);
-  options.max_tokens = absl::GetFlag(FLAGS_max_tokens);
-  options.seed = absl::GetFlag(FLAGS_seed);
-  options.extra = EndpointExtraFlag();
-  options.model = EndpointModelFlag();
+  options.ask.temperature = absl::GetFlag(FLAGS_temperature);
+  options.ask.top_p = absl::GetFlag(FLAGS_top_p);
+  options.ask.max_tokens = absl::GetFlag(FLAGS_max_tokens);
+  options.ask.seed = absl::GetFlag(FLAGS_seed);
+  options.ask.extra = EndpointExtraFlag();
+  options.ask.model = EndpointModelFlag();
   if (options.votes < 1 || options.votes > 15) {
     return absl::InvalidArgumentError("--votes must be 1 to 15");
   }
-  if (!(options.temperature >= 0 && options.temperature <= 2)) {
-    return absl::InvalidArgumentError("--temperature must be 0 to 2");
-  }
-  if (!(options.top_p > 0 && options.top_p <= 1)) {
-    return absl::InvalidArgumentError("--top_p must be above 0, and at most 1");
-  }
-  if (options.max_tokens < 1) return absl::InvalidArgumentError("--max_tokens must be at least 1");
+  RETURN_IF_ERROR(CheckAskSettings(options.ask));
   ASSIGN_OR_RETURN(options.prompt, ReadTaskPrompt(absl::GetFlag(FLAGS_prompt_file),
                                                   "tools/label_difficulty/prompt.txt"));
   ASSIGN_OR_RETURN(options.tasks, LoadTasksFlag(absl::GetFlag(FLAGS_tasks)));
