@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "nlohmann/json.hpp"
 
 namespace tritonrl {
 
@@ -18,7 +16,6 @@ namespace {
 
 using Plan = ResponseStyle::Plan;
 using CodeBlock = ResponseStyle::CodeBlock;
-using Json = nlohmann::json;
 
 constexpr Plan kPlans[] = {Plan::kThinking, Plan::kPlain};
 constexpr CodeBlock kCodeBlocks[] = {CodeBlock::kOnly, CodeBlock::kFirst, CodeBlock::kLast,
@@ -32,45 +29,6 @@ CodeBlock DefaultCodeBlock(Plan plan) {
 
 bool MentionsThink(absl::string_view text) {
   return absl::StrContains(text, "<think>") || absl::StrContains(text, "</think>");
-}
-
-// The text of a file of the model's folder; nullopt if it is not there.
-absl::StatusOr<std::optional<std::string>> ReadModelFile(const std::string& path) {
-  if (!FileExists(path)) return std::nullopt;
-  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-  return text;
-}
-
-// The chat template inside a JSON file: a text, or the one named "default" of a list of named ones.
-absl::StatusOr<std::optional<std::string>> TemplateOf(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadModelFile(path));
-  if (!text.has_value()) return std::nullopt;
-  const Json json = Json::parse(*text, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::InvalidArgumentError(path + " is not a JSON object");
-  const auto found = json.find("chat_template");
-  if (found == json.end()) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  std::optional<std::string> first;
-  for (const Json& entry : *found) {
-    if (!entry.is_object() || !entry.contains("template") || !entry["template"].is_string()) {
-      continue;
-    }
-    const std::string named = entry["template"].get<std::string>();
-    if (entry.contains("name") && entry["name"] == "default") return named;
-    if (!first.has_value()) first = named;
-  }
-  return first;
-}
-
-// The folder's chat template, in the order in which `transformers` looks for it.
-absl::StatusOr<std::optional<std::string>> ChatTemplateOf(const std::string& model_dir) {
-  ASSIGN_OR_RETURN(std::optional<std::string> found,
-                   ReadModelFile(JoinPath(model_dir, "chat_template.jinja")));
-  for (const char* file : {"chat_template.json", "tokenizer_config.json"}) {
-    if (found.has_value()) break;
-    ASSIGN_OR_RETURN(found, TemplateOf(JoinPath(model_dir, file)));
-  }
-  return found;
 }
 
 ResponseStyleChoice MakeChoice(Plan plan, std::string reason) {
@@ -123,6 +81,7 @@ std::string ResponseStyleChoice::Sentence() const {
 }
 
 absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model_dir,
+                                                        absl::string_view chat_template,
                                                         absl::string_view prompt) {
   prompt = absl::StripTrailingAsciiWhitespace(prompt);
   if (absl::EndsWith(prompt, "<think>")) {
@@ -131,15 +90,17 @@ absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model
   if (absl::EndsWith(prompt, "</think>")) {
     return MakeChoice(Plan::kPlain, "the prompt ends with </think>");
   }
-  ASSIGN_OR_RETURN(const std::optional<std::string> chat, ChatTemplateOf(model_dir));
-  if (chat.has_value()) {
-    return MentionsThink(*chat)
+  if (!chat_template.empty()) {
+    return MentionsThink(chat_template)
                ? MakeChoice(Plan::kThinking, "its chat template has <think> or </think>")
                : MakeChoice(Plan::kPlain, "its chat template has no </think>");
   }
-  ASSIGN_OR_RETURN(const std::optional<std::string> tokenizer,
-                   ReadModelFile(JoinPath(model_dir, "tokenizer.json")));
-  return tokenizer.has_value() && MentionsThink(*tokenizer)
+  const std::string path = JoinPath(model_dir, "tokenizer.json");
+  std::string tokenizer;
+  if (FileExists(path)) {
+    ASSIGN_OR_RETURN(tokenizer, ReadFile(path));
+  }
+  return MentionsThink(tokenizer)
              ? MakeChoice(Plan::kThinking, "its tokenizer.json has <think> or </think>")
              : MakeChoice(Plan::kPlain, "its tokenizer.json has no </think>");
 }
@@ -147,11 +108,12 @@ absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model
 absl::StatusOr<ResponseStyleChoice> ChooseResponseStyle(absl::string_view response_style,
                                                         absl::string_view code_block,
                                                         const std::string& model_dir,
+                                                        absl::string_view chat_template,
                                                         absl::string_view prompt) {
   RETURN_IF_ERROR(CheckResponseStyleNames(response_style, code_block));
   ResponseStyleChoice choice = {.reason = "as configured"};
   if (response_style == kAuto) {
-    ASSIGN_OR_RETURN(choice, DetectResponseStyle(model_dir, prompt));
+    ASSIGN_OR_RETURN(choice, DetectResponseStyle(model_dir, chat_template, prompt));
   }
   ASSIGN_OR_RETURN(choice.style, OverrideResponseStyle(response_style, code_block, choice.style));
   return choice;

@@ -29,12 +29,15 @@ struct ResponseStyleChoice {
 // - A prompt that ends with an opened `<think>` makes it thinking; one that ends with `</think>`
 //   (thoughts switched off in the chat template) makes it plain. `prompt` is a prompt of the model
 //   with its chat template, or the end of one; "" if there is none.
-// - Else the folder's chat template decides: thinking if it mentions `<think>` or `</think>`.
-// - Else, without a chat template, tokenizer.json decides in the same way.
+// - Else the chat template decides: thinking if it mentions `<think>` or `</think>`.
+//   `chat_template` is the text of the template that prompts are rendered with, which need not be
+//   the folder's own (ChatTemplate::text); "" without one.
+// - Else, without a chat template, the folder's tokenizer.json decides in the same way.
 //
-// The code block is kOnly for a thinking model, and kFirst for a plain one. InvalidArgument names a
-// file that is not JSON; a missing file is no error.
+// The code block is kOnly for a thinking model, and kFirst for a plain one. A folder without
+// tokenizer.json is no error.
 absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model_dir,
+                                                        absl::string_view chat_template,
                                                         absl::string_view prompt = "");
 
 // The style that the two settings ask for, where "auto" takes what DetectResponseStyle says. With
@@ -44,6 +47,7 @@ absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model
 absl::StatusOr<ResponseStyleChoice> ChooseResponseStyle(absl::string_view response_style,
                                                         absl::string_view code_block,
                                                         const std::string& model_dir,
+                                                        absl::string_view chat_template,
                                                         absl::string_view prompt = "");
 
 // InvalidArgument as from ChooseResponseStyle; reads no file.

@@ -22,9 +22,9 @@ class DetectTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) {
     ASSERT_TRUE(WriteFileAtomic(dir_ + "/" + name, text).ok());
   }
-  // "thinking" or "plain", or the error's message.
-  std::string Detect(absl::string_view prompt = "") {
-    const auto choice = DetectResponseStyle(dir_, prompt);
+  // "thinking" or "plain".
+  std::string Detect(absl::string_view chat_template = "", absl::string_view prompt = "") {
+    const auto choice = DetectResponseStyle(dir_, chat_template, prompt);
     if (!choice.ok()) return Message(choice.status());
     EXPECT_EQ(choice->style.code_block,
               choice->style.plan == Plan::kThinking ? CodeBlock::kOnly : CodeBlock::kFirst);
@@ -37,7 +37,6 @@ class DetectTest : public ::testing::Test {
 TEST_F(DetectTest, TheTokenizerDecidesWithoutATemplate) {
   EXPECT_EQ(Detect(), "plain");
   Write("tokenizer.json", R"({"added_tokens":[{"content":"<|im_end|>"}]})");
-  Write("tokenizer_config.json", R"({"eos_token":"<|im_end|>","chat_template":null})");
   EXPECT_EQ(Detect(), "plain");
   Write("tokenizer.json", R"({"added_tokens":[{"content":"</think>"}]})");
   EXPECT_EQ(Detect(), "thinking");
@@ -46,39 +45,31 @@ TEST_F(DetectTest, TheTokenizerDecidesWithoutATemplate) {
 // Models without thoughts share the tokenizer of those with thoughts.
 TEST_F(DetectTest, TheChatTemplateDecidesBeforeTheTokenizer) {
   Write("tokenizer.json", R"({"added_tokens":[{"content":"</think>"}]})");
-  Write("tokenizer_config.json", R"({"chat_template":"{{ '<|im_start|>assistant\n' }}"})");
+  EXPECT_EQ(Detect("{{ '<|im_start|>assistant\n' }}"), "plain");
+  Write("tokenizer.json", R"({"added_tokens":[]})");
+  EXPECT_EQ(Detect("{{ '<think>\n' }}"), "thinking");
+  EXPECT_EQ(Detect("{{ content.split('</think>') }}"), "thinking");
+}
+
+// The folder's template does not count where another one renders the prompts.
+TEST_F(DetectTest, TheFoldersTemplateIsNotRead) {
+  Write("chat_template.jinja", "</think>");
+  Write("tokenizer_config.json", R"({"chat_template":"</think>"})");
+  EXPECT_EQ(Detect("x"), "plain");
   EXPECT_EQ(Detect(), "plain");
-  Write("tokenizer_config.json", R"({"chat_template":"{{ '<think>\n' }}"})");
-  EXPECT_EQ(Detect(), "thinking");
-  Write("tokenizer_config.json",
-        R"({"chat_template":[{"name":"tool_use","template":"</think>"},
-                             {"name":"default","template":"x"}]})");
-  EXPECT_EQ(Detect(), "plain");
-  Write("tokenizer_config.json", R"({"chat_template":[{"name":"rag","template":"</think>"}]})");
-  EXPECT_EQ(Detect(), "thinking");
-  Write("chat_template.json", R"({"chat_template":"x"})");
-  EXPECT_EQ(Detect(), "plain");
-  Write("chat_template.jinja", "{{ content.split('</think>') }}");
-  EXPECT_EQ(Detect(), "thinking");
 }
 
 // What the template has put into the prompt decides before the template's text.
 TEST_F(DetectTest, ThePromptDecidesFirst) {
-  Write("chat_template.jinja", "<think> {% if enable_thinking is false %}</think>{% endif %}");
-  EXPECT_EQ(Detect("<|im_start|>assistant\n"), "thinking");
-  EXPECT_EQ(Detect("<|im_start|>assistant\n<think>\n\n</think>\n\n"), "plain");
-  Write("chat_template.jinja", "x");
-  EXPECT_EQ(Detect("<|assistant|><think>\n"), "thinking");
-}
-
-TEST_F(DetectTest, AFileThatIsNoJsonIsNamed) {
-  Write("tokenizer_config.json", "version https://git-lfs.github.com/spec/v1");
-  EXPECT_EQ(Detect(), dir_ + "/tokenizer_config.json is not a JSON object");
+  const std::string chat = "<think> {% if enable_thinking is false %}</think>{% endif %}";
+  EXPECT_EQ(Detect(chat, "<|im_start|>assistant\n"), "thinking");
+  EXPECT_EQ(Detect(chat, "<|im_start|>assistant\n<think>\n\n</think>\n\n"), "plain");
+  EXPECT_EQ(Detect("x", "<|assistant|><think>\n"), "thinking");
 }
 
 TEST_F(DetectTest, SettingsOverrideIt) {
   const auto choose = [&](absl::string_view style, absl::string_view block) {
-    const auto choice = ChooseResponseStyle(style, block, dir_);
+    const auto choice = ChooseResponseStyle(style, block, dir_, "");
     return choice.ok() ? absl::StrCat(PlanStyleName(choice->style.plan), "/",
                                       CodeBlockName(choice->style.code_block))
                        : Message(choice.status());
@@ -92,10 +83,10 @@ TEST_F(DetectTest, SettingsOverrideIt) {
   EXPECT_EQ(choose("auto", "second"),
             "code_block \"second\" is unknown; use \"auto\", \"only\", \"first\", \"last\" or "
             "\"joined\"");
-  EXPECT_EQ(ChooseResponseStyle("auto", "last", dir_)->Sentence(),
+  EXPECT_EQ(ChooseResponseStyle("auto", "last", dir_, "")->Sentence(),
             "Responses are read as plain (its tokenizer.json has no </think>), code block: last");
-  // A folder that cannot be read does not matter if the style is given.
-  Write("tokenizer_config.json", "[]");
+  // A file that cannot be read does not matter if the style is given.
+  ASSERT_TRUE(CreateDirectories(dir_ + "/tokenizer.json").ok());
   EXPECT_EQ(choose("plain", "auto"), "plain/first");
 }
 

@@ -178,7 +178,8 @@ absl::Status GrpoRun::MakeRunner() {
   const auto prompts = tasks_->prompts.Draw(/*step=*/0, /*count=*/1);
   ASSIGN_OR_RETURN(style_,
                    ChoosePolicyStyle(config_.tasks().response_style(), config_.tasks().code_block(),
-                                     policy.folder, *prompts.front(), *policy.tokenizer));
+                                     policy.folder, *prompts.front(), *policy.tokenizer,
+                                     policy.chat.get()));
   runner_ =
       std::make_unique<SampleRunner>(model_.engine.get(), verification_.verifier.get(),
                                      policy.tokenizer.get(), style_.style, infra_errors_.get());

@@ -110,12 +110,14 @@ absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(const std::string& respons
                                                       const std::string& code_block,
                                                       const std::string& model_dir,
                                                       const PreparedTask& prompt,
-                                                      const Tokenizer& tokenizer) {
+                                                      const Tokenizer& tokenizer,
+                                                      const ChatTemplate* chat) {
   // Enough for a tag that is spelled by bytes, and white space behind it.
   constexpr size_t kTail = 16;
   const std::vector<int32_t>& tokens = prompt.tokens;
   const size_t tail = std::min(kTail, tokens.size());
   return ChooseResponseStyle(response_style, code_block, model_dir,
+                             chat != nullptr ? absl::string_view(chat->text()) : "",
                              tokenizer.Decode({tokens.end() - tail, tokens.end()}));
 }
 

@@ -220,6 +220,22 @@ TEST_F(PromptSamplerTest, TheStyleFollowsFolderAndPrompt) {
   EXPECT_EQ(choose("auto"), ResponseStyle::Plan::kThinking);
 }
 
+// The template that renders the prompts decides, also where the folder has another one.
+TEST_F(PromptSamplerTest, TheStyleFollowsTheTemplateInUse) {
+  const Tokenizer tokenizer = QwenLikeTokenizer();
+  const ChatFolder folder(kThinkingChatMl);
+  const std::string other = dir_ + "/other.jinja";
+  ASSERT_TRUE(WriteFileAtomic(other, kChatMl).ok());
+  PreparedTask prompt;
+  const auto choose = [&](const std::string& chat_template) {
+    const ChatTemplate chat =
+        ChatTemplate::Load(folder.dir(), {.chat_template = chat_template}, tokenizer).value();
+    return ChoosePolicyStyle("auto", "auto", folder.dir(), prompt, tokenizer, &chat)->style.plan;
+  };
+  EXPECT_EQ(choose("auto"), ResponseStyle::Plan::kThinking);
+  EXPECT_EQ(choose(other), ResponseStyle::Plan::kPlain);
+}
+
 TEST_F(PromptSamplerTest, LoadingNamesWhatIsLeftOut) {
   const std::string good =
       "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + "
