@@ -1,12 +1,8 @@
 #include "base/endpoint/ask_all.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -14,83 +10,39 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "base/endpoint/response_journal.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/jsonl.h"
 #include "base/progress.h"
+#include "base/random.h"
 #include "base/status.h"
-#include "nlohmann/json.hpp"
 
 namespace tritonrl {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kFailuresShown = 20;
 
-std::string ToLine(const StoredResponse& stored) {
-  Json choices = Json::array();
-  for (const EndpointChoice& choice : stored.response.choices) {
-    Json json = {{"text", choice.text}};
-    if (!choice.reasoning.empty()) json["reasoning"] = choice.reasoning;
-    json["finish_reason"] = choice.finish_reason;
-    choices.push_back(std::move(json));
-  }
-  const EndpointUsage& usage = stored.response.usage;
-  const Json line = {{"key", stored.key},
-                     {"request", stored.request_hash},
-                     {"model", stored.response.model},
-                     {"choices", std::move(choices)},
-                     {"usage",
-                      {{"prompt_tokens", usage.prompt_tokens},
-                       {"completion_tokens", usage.completion_tokens},
-                       {"reported", usage.reported}}}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::optional<StoredResponse> FromLine(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  StoredResponse stored;
-  // Parsed text may have any types; value() throws for a wrong one.
-  try {
-    stored.key = json.at("key").get<std::string>();
-    stored.request_hash = json.at("request").get<std::string>();
-    stored.response.model = json.at("model").get<std::string>();
-    for (const Json& choice : json.at("choices")) {
-      stored.response.choices.push_back(
-          {.text = choice.at("text").get<std::string>(),
-           .reasoning = choice.value("reasoning", ""),
-           .finish_reason = choice.at("finish_reason").get<std::string>()});
-    }
-    const Json& usage = json.at("usage");
-    stored.response.usage = {.prompt_tokens = usage.at("prompt_tokens").get<int64_t>(),
-                             .completion_tokens = usage.at("completion_tokens").get<int64_t>(),
-                             .reported = usage.at("reported").get<bool>()};
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-  if (stored.response.choices.empty()) return std::nullopt;
-  return stored;
-}
-
-absl::StatusOr<StoredResponse> ParseLine(const std::string& path, const Line& line) {
-  std::optional<StoredResponse> stored = FromLine(line.text);
-  if (!stored.has_value()) {
-    return absl::DataLossError(absl::StrCat(path, ", line ", line.number,
-                                            " is no response of an endpoint; remove the line"));
-  }
-  stored->offset = line.offset;
-  stored->bytes = static_cast<int64_t>(line.text.size());
-  return *std::move(stored);
-}
-
-// A finished request.
-struct Finished {
-  StoredResponse stored;  // the response only if `status` is OK
-  absl::Status status;
+// A request of the run.
+struct Asked {
+  AskItem item;
+  std::string hash;  // of the item's request
+  int refused = 0;   // its responses of this run in another form
 };
+
+struct Finished {
+  Asked asked;
+  absl::StatusOr<EndpointResponse> response;
+};
+
+// The seed of a request that got `refused` responses in another form; in [0, 2^31), as some
+// endpoints take no larger one.
+int64_t SeedAfter(int64_t seed, int64_t refused) {
+  if (refused == 0) return seed;
+  return static_cast<int64_t>(
+      MixKeys({static_cast<uint64_t>(seed), static_cast<uint64_t>(refused)}) >> 33);
+}
 
 class Asker {
  public:
@@ -102,9 +54,12 @@ class Asker {
   absl::Status Open() {
     RETURN_IF_ERROR(CreateDirectories(DirName(options_.journal)));
     const auto note = [this](const Line& line) -> absl::StatusOr<bool> {
-      ASSIGN_OR_RETURN(const StoredResponse stored, ParseLine(options_.journal, line));
-      // Journals that were joined by hand may have two. Which of them counts is the user's choice.
-      if (!known_.try_emplace(stored.key, stored.request_hash).second) {
+      ASSIGN_OR_RETURN(const StoredResponse stored, ParseResponseLine(options_.journal, line));
+      if (!stored.refused.empty()) {
+        ++refused_[stored.key];
+        // Journals that were joined by hand may have two. Which of them counts is the user's
+        // choice.
+      } else if (!known_.try_emplace(stored.key, stored.request_hash).second) {
         return absl::DataLossError(absl::StrCat(options_.journal, ", line ", line.number,
                                                 " holds a second response for ", stored.key,
                                                 "; remove one of the two lines"));
@@ -120,7 +75,7 @@ class Asker {
   absl::StatusOr<AskAllSummary> Run(
       absl::FunctionRef<absl::StatusOr<AskItem>(int64_t index)> item) {
     const absl::Status run = Loop(item);
-    if (!run.ok()) client_->CancelWaiting();
+    if (!run.ok()) EndAsking();
     // The responses in flight are waited for and kept in any case: they are paid for.
     while (waiting_ > 0) TakeFinished();
     if (!unwritten_.empty()) Write();
@@ -158,7 +113,7 @@ class Asker {
         RETURN_IF_ERROR(write_error_);
       }
       if (Ends()) return absl::OkStatus();
-      Submit(std::move(next), hash);
+      Submit({.item = std::move(next), .hash = hash});
     }
     while (waiting_ > 0) {
       TakeFinished();
@@ -172,9 +127,13 @@ class Asker {
   bool Ends() {
     if (ends_) return true;
     if (options_.stop()) summary_.interrupted = true;
-    ends_ = summary_.interrupted || !summary_.ended.ok();
-    if (ends_) client_->CancelWaiting();
+    if (summary_.interrupted || !summary_.ended.ok()) EndAsking();
     return ends_;
+  }
+
+  void EndAsking() {
+    ends_ = true;
+    client_->CancelWaiting();
   }
 
   void StartBar() {
@@ -189,24 +148,19 @@ class Asker {
     return std::min<int64_t>(static_cast<int64_t>(known_.size()), summary_.total);
   }
 
-  void Submit(AskItem item, const std::string& hash) {
+  void Submit(Asked asked) {
     ++waiting_;
-    client_->Submit(
-        std::move(item.request),
-        [shared = shared_, key = std::move(item.key),
-         hash](absl::StatusOr<EndpointResponse> response) {
-          Finished finished;
-          finished.stored.key = key;
-          finished.stored.request_hash = hash;
-          finished.status = response.status();
-          if (response.ok()) {
-            finished.stored.response = *std::move(response);
-            finished.stored.response.raw.clear();
-          }
-          absl::MutexLock lock(&shared->mutex);
-          shared->finished.push_back(std::move(finished));
-        },
-        options_.check);
+    EndpointRequest request = asked.item.request;
+    if (const auto found = refused_.find(asked.item.key);
+        found != refused_.end() && request.seed.has_value()) {
+      request.seed = SeedAfter(*request.seed, found->second);
+    }
+    client_->Submit(std::move(request), [shared = shared_, asked = std::move(asked)](
+                                            absl::StatusOr<EndpointResponse> response) mutable {
+      if (response.ok()) response->raw.clear();
+      absl::MutexLock lock(&shared->mutex);
+      shared->finished.push_back({std::move(asked), std::move(response)});
+    });
   }
 
   // Waits, for at most 0.1 s, for finished requests, and keeps them.
@@ -221,35 +175,64 @@ class Asker {
     waiting_ -= static_cast<int64_t>(taken.size());
     for (Finished& finished : taken) Keep(std::move(finished));
     if (!unwritten_.empty()) Write();
+    // Only now: after a kill the next run knows of each refused response, and takes another seed.
+    for (Asked& asked : std::exchange(again_, {})) {
+      if (write_error_.ok() && !Ends()) Submit(std::move(asked));
+    }
     if (bar_ != nullptr) {
-      bar_->Tick(First() + summary_.answered + summary_.failed, CountsText(client_->counts()));
+      std::string text = CountsText(client_->counts());
+      if (summary_.refused > 0) absl::StrAppend(&text, ", ", summary_.refused, " in another form");
+      bar_->Tick(First() + summary_.answered + summary_.failed, text);
     }
   }
 
   void Keep(Finished finished) {
-    if (finished.status.ok()) {
-      failures_in_a_row_ = 0;
-      ++summary_.answered;
-      unwritten_.push_back(ToLine(finished.stored));
+    Asked& asked = finished.asked;
+    if (!finished.response.ok()) {
+      Fail(asked.item.key, finished.response.status());
       return;
     }
-    if (absl::IsCancelled(finished.status)) return;
+    StoredResponse stored = {.key = asked.item.key,
+                             .request_hash = asked.hash,
+                             .response = *std::move(finished.response)};
+    const absl::Status form =
+        options_.check == nullptr ? absl::OkStatus() : options_.check(stored.response);
+    if (!form.ok()) stored.refused = form.message().empty() ? form.ToString() : Message(form);
+    unwritten_.push_back(ResponseLine(stored));
+    if (form.ok()) {
+      failures_in_a_row_ = 0;
+      ++summary_.answered;
+      return;
+    }
+    ++summary_.refused;
+    ++refused_[asked.item.key];
+    if (++asked.refused < client_->options().max_attempts) {
+      again_.push_back(std::move(asked));
+      return;
+    }
+    Fail(asked.item.key, absl::UnavailableError(absl::StrCat(
+                             "the endpoint ", client_->options().url, " gave ", asked.refused,
+                             asked.refused == 1 ? " response" : " responses",
+                             " in another form; the last: ", stored.refused)));
+  }
+
+  // Counts a request that ended without an accepted response.
+  void Fail(const std::string& key, const absl::Status& status) {
+    if (absl::IsCancelled(status)) return;
     ++summary_.failed;
     ++failures_in_a_row_;
-    if (EndsAllRequests(finished.status)) {
-      if (summary_.ended.ok()) summary_.ended = finished.status;
+    if (EndsAllRequests(status)) {
+      if (summary_.ended.ok()) summary_.ended = status;
       return;
     }
     if (summary_.failures.size() < kFailuresShown) {
-      summary_.failures.push_back(
-          absl::StrCat(finished.stored.key, ": ", finished.status.message()));
+      summary_.failures.push_back(absl::StrCat(key, ": ", status.message()));
       bar_->Print(summary_.failures.back());
     }
     const int most = options_.max_failures_in_a_row;
     if (most > 0 && failures_in_a_row_ >= most && summary_.ended.ok()) {
       summary_.ended = absl::Status(
-          finished.status.code(),
-          absl::StrCat(most, " requests in a row failed; ", finished.status.message()));
+          status.code(), absl::StrCat(most, " requests in a row failed; ", status.message()));
     }
   }
 
@@ -269,10 +252,12 @@ class Asker {
   EndpointClient* const client_;
   AskAllSummary summary_;
   std::unique_ptr<JsonlJournal> journal_;
-  absl::flat_hash_map<std::string, std::string> known_;  // key -> hash of its request
+  absl::flat_hash_map<std::string, std::string> known_;  // key -> hash of its answered request
+  absl::flat_hash_map<std::string, int64_t> refused_;    // key -> its refused responses
   std::unique_ptr<Progress> bar_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-  int64_t waiting_ = 0;  // requests that the client has
+  int64_t waiting_ = 0;       // requests that the client has
+  std::vector<Asked> again_;  // refused requests that are to be sent again
   int failures_in_a_row_ = 0;
   bool ends_ = false;
   std::vector<std::string> unwritten_;
@@ -293,27 +278,6 @@ absl::StatusOr<AskAllSummary> AskAll(int64_t count,
   Asker asker(options, client, count);
   RETURN_IF_ERROR(asker.Open());
   return asker.Run(item);
-}
-
-absl::Status ReadResponses(const std::string& journal,
-                           absl::FunctionRef<absl::Status(StoredResponse)> each) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> lines,
-                   LineReader::Open(journal, JsonlJournal::kMaxLineBytes));
-  while (true) {
-    ASSIGN_OR_RETURN(const std::optional<Line> line, lines->Next());
-    if (!line.has_value() || !line->complete) return absl::OkStatus();
-    ASSIGN_OR_RETURN(StoredResponse stored, ParseLine(journal, *line));
-    RETURN_IF_ERROR(each(std::move(stored)));
-  }
-}
-
-absl::StatusOr<StoredResponse> ReadResponseAt(const std::string& journal, int64_t offset,
-                                              int64_t bytes) {
-  const ScopedFd fd(open(journal.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, "read", journal);
-  Line line = {.text = std::string(bytes, '\0'), .offset = offset};
-  RETURN_IF_ERROR(ReadAt(fd.get(), offset, bytes, line.text.data(), journal));
-  return ParseLine(journal, line);
 }
 
 std::string CountsText(const EndpointCounts& counts) {

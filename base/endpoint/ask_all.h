@@ -23,30 +23,26 @@ struct AskItem {
   EndpointRequest request;
 };
 
-// A line of the journal.
-struct StoredResponse {
-  std::string key;
-  std::string request_hash;   // of the request's body
-  EndpointResponse response;  // without `raw`
-  int64_t offset = 0;         // of the line in the journal, for ReadResponseAt
-  int64_t bytes = 0;
-};
-
 struct AskAllOptions {
-  std::string journal;              // JSONL file, made with its folder if it is missing
+  // JSONL file (response_journal.h), made with its folder if it is missing.
+  std::string journal;
   std::string label = "responses";  // of the progress bar
   // Requests that end with an error one after another before the run gives up; 0: any number.
   int max_failures_in_a_row = 20;
   std::function<bool()> stop = [] { return false; };  // true: start no further request
-  EndpointClient::Check check;                        // of each response; may be null
-  std::FILE* messages = stderr;                       // progress, and the first failures
+  // Refuses a response in another form than asked for; may be null. `raw` is not set. The request
+  // is then sent again with another seed, until the client's max_attempts responses of this run are
+  // refused.
+  std::function<absl::Status(const EndpointResponse&)> check;
+  std::FILE* messages = stderr;  // progress, and the first failures
 };
 
 struct AskAllSummary {
   int64_t total = 0;
-  int64_t earlier = 0;       // responses that the journal held before
-  int64_t answered = 0;      // responses of this run, all in the journal
-  int64_t failed = 0;        // requests without a response; the next run asks them again
+  int64_t earlier = 0;       // accepted responses that the journal held before
+  int64_t answered = 0;      // accepted responses of this run, all in the journal
+  int64_t refused = 0;       // responses of this run in another form, all in the journal
+  int64_t failed = 0;        // requests without such a response; the next run asks them again
   bool interrupted = false;  // `stop` returned true
   // The endpoint's error that ended the run early: a refused key, a reached cost ceiling, too many
   // failures in a row. OK if all requests were sent.
@@ -54,26 +50,22 @@ struct AskAllSummary {
   std::vector<std::string> failures;  // one sentence for each of the first 20
 };
 
-// Sends item(0), ..., item(count - 1), except those whose response is in the journal. Responses of
-// earlier runs count for the client's cost ceiling. A response is in the journal before the next
-// call of `stop`. After `stop` returns true, or after an error that ends all requests, requests in
-// flight are waited for and kept.
+// Sends item(0), ..., item(count - 1), except those whose accepted response is in the journal.
+// Responses of earlier runs, refused ones included, count for the client's cost ceiling. A response
+// is in the journal before the next call of `stop`, and a refused one before its request is sent
+// again. After `stop` returns true, or after an error that ends all requests, requests in flight
+// are waited for and kept.
 //
-// Errors: FailedPrecondition if the journal holds the response to another request with the same
-// key, or another process writes it; DataLoss for a line that is no response or a second one for
-// its key; those of the file. A response that cannot be written is kept in memory, and written with
-// the next.
+// If a request has a seed, each refused response of its key, those of earlier runs included,
+// changes the seed: the same request might get the same response.
+//
+// Errors: FailedPrecondition if the journal holds the accepted response to another request with the
+// same key, or another process writes it; DataLoss for a line that is no response or a second
+// accepted one for its key; those of the file. A response that cannot be written is kept in memory,
+// and written with the next.
 absl::StatusOr<AskAllSummary> AskAll(int64_t count,
                                      absl::FunctionRef<absl::StatusOr<AskItem>(int64_t index)> item,
                                      const AskAllOptions& options, EndpointClient* client);
-
-// Passes each response of a journal to `each` in the file's order, until it returns an error.
-absl::Status ReadResponses(const std::string& journal,
-                           absl::FunctionRef<absl::Status(StoredResponse)> each);
-
-// Reads the response of one line, by `offset` and `bytes` as ReadResponses gave them.
-absl::StatusOr<StoredResponse> ReadResponseAt(const std::string& journal, int64_t offset,
-                                              int64_t bytes);
 
 // "1.2M tokens, $3.45, 2 retries": for progress lines and summaries.
 std::string CountsText(const EndpointCounts& counts);

@@ -9,16 +9,14 @@
 
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/endpoint/testing/ask_all_fixture.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
-#include "base/status.h"
 
 namespace tritonrl {
 namespace {
@@ -29,50 +27,7 @@ MockReply Echo(const MockRequest& request) {
   return MockReply::Chat("to " + request.prompt, "why");
 }
 
-class AskAllTest : public testing::Test {
- protected:
-  void SetUp() override {
-    auto folder = MakeTempDirectory("ask_all_");
-    ASSERT_TRUE(folder.ok()) << folder.status();
-    folder_ = *folder;
-    options_.journal = folder_ + "/out/responses.jsonl";
-    options_.messages = fopen("/dev/null", "w");
-    endpoint_options_.first_pause = absl::Milliseconds(1);
-    endpoint_options_.max_attempts = 2;
-    endpoint_options_.max_in_flight = 4;
-  }
-  void TearDown() override {
-    fclose(options_.messages);
-    EXPECT_TRUE(RemoveTree(folder_).ok());
-  }
-
-  absl::StatusOr<AskAllSummary> Run(int count, const std::string& url,
-                                    const std::string& model = "teacher") {
-    endpoint_options_.url = url;
-    ASSIGN_OR_RETURN(const auto client, EndpointClient::Make(endpoint_options_));
-    const auto item = [&](int64_t i) -> absl::StatusOr<AskItem> {
-      AskItem item = {.key = absl::StrCat("task ", i)};
-      item.request.model = model;
-      item.request.messages = {{.role = "user", .content = absl::StrCat("question ", i)}};
-      return item;
-    };
-    return AskAll(count, item, options_, client.get());
-  }
-
-  std::map<std::string, EndpointResponse> Stored() {
-    std::map<std::string, EndpointResponse> stored;
-    const absl::Status read = ReadResponses(options_.journal, [&](StoredResponse response) {
-      EXPECT_TRUE(stored.emplace(response.key, response.response).second) << response.key;
-      return absl::OkStatus();
-    });
-    EXPECT_TRUE(read.ok()) << read;
-    return stored;
-  }
-
-  std::string folder_;
-  AskAllOptions options_;
-  EndpointOptions endpoint_options_;
-};
+class AskAllTest : public AskAllFixture {};
 
 TEST_F(AskAllTest, KeepsEachResponseAndAsksNothingTwice) {
   MockEndpoint endpoint(Echo);

@@ -48,16 +48,13 @@ absl::Status CheckOptions(const EndpointOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<EndpointResponse> EndpointClient::Ask(EndpointRequest request, Check check) {
+absl::StatusOr<EndpointResponse> EndpointClient::Ask(EndpointRequest request) {
   absl::StatusOr<EndpointResponse> answer = absl::InternalError("no answer");
   absl::Notification answered;
-  Submit(
-      std::move(request),
-      [&](absl::StatusOr<EndpointResponse> response) {
-        answer = std::move(response);
-        answered.Notify();
-      },
-      std::move(check));
+  Submit(std::move(request), [&](absl::StatusOr<EndpointResponse> response) {
+    answer = std::move(response);
+    answered.Notify();
+  });
   answered.WaitForNotification();
   return answer;
 }

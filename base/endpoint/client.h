@@ -62,9 +62,6 @@ class EndpointClient {
  public:
   // Called once, on the client's own thread: it must not block.
   using Done = std::function<void(absl::StatusOr<EndpointResponse>)>;
-  // Refuses a response in another form than asked for; the request is then sent again, as after a
-  // broken reply. It runs on the client's own thread.
-  using Check = std::function<absl::Status(const EndpointResponse&)>;
 
   // Does not connect yet. InvalidArgument, with one sentence: no url, a url that is not http or
   // https, a variable that is not set, or a limit out of its range.
@@ -79,10 +76,10 @@ class EndpointClient {
   //   InvalidArgument     the endpoint refuses this request (other 4xx), or it cannot be written
   //   ResourceExhausted   the cost ceiling is reached
   //   Cancelled           CancelWaiting, Close or the destructor
-  virtual void Submit(EndpointRequest request, Done done, Check check = nullptr) = 0;
+  virtual void Submit(EndpointRequest request, Done done) = 0;
 
   // Submit, and blocks for the answer. Not for the client's own thread.
-  absl::StatusOr<EndpointResponse> Ask(EndpointRequest request, Check check = nullptr);
+  absl::StatusOr<EndpointResponse> Ask(EndpointRequest request);
 
   // Ends requests that are not in flight with Cancelled; no later request and no further attempt
   // starts. Answers in flight still arrive.

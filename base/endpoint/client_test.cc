@@ -211,21 +211,6 @@ TEST(EndpointClientTest, LongRepliesAreRefused) {
   EXPECT_THAT(status.message(), HasSubstr("longer than 5000 bytes"));
 }
 
-TEST(EndpointClientTest, AnAnswerInAnotherFormIsAskedForAgain) {
-  MockEndpoint endpoint([](const MockRequest& request) {
-    return MockReply::Chat(request.number < 3 ? "chatter" : "LEVEL: 1");
-  });
-  const auto check = [](const EndpointResponse& response) {
-    return response.text() == "LEVEL: 1" ? absl::OkStatus() : absl::DataLossError("no level");
-  };
-  const auto client = Make(Fast(endpoint.url()));
-  EXPECT_TRUE(client->Ask(Question(), check).ok());
-  EXPECT_EQ(endpoint.requests(), 3);
-  EXPECT_EQ(client->counts().completion_tokens, 3000);  // refused answers cost as well
-  const auto never = [](const EndpointResponse&) { return absl::DataLossError("no level"); };
-  EXPECT_THAT(client->Ask(Question(), never).status().message(), HasSubstr("no level"));
-}
-
 TEST(EndpointClientTest, CancelWaitingKeepsWhatIsInFlight) {
   MockEndpoint endpoint([](const MockRequest& request) {
     MockReply reply = MockReply::Chat(request.prompt);

@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "base/endpoint/budget.h"
+#include "base/endpoint/call.h"
 #include "base/endpoint/refusal.h"
 #include "base/endpoint/retry.h"
 #include "base/random.h"
@@ -28,20 +29,7 @@ namespace {
 // The longest sleep while a request waits for a time: the clock of a test moves without a signal.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
-// One request on its way.
-struct Call {
-  int64_t id = 0;
-  EndpointRequest request;
-  std::string url, body;
-  EndpointClient::Done done;
-  EndpointClient::Check check;
-  int attempts = 0;             // begun so far
-  int counted = 0;              // of these, ended without HTTP 429
-  absl::Time deadline;          // set by the first attempt
-  EndpointBudget::Share share;  // of the newest attempt
-};
-
-using CallPtr = std::unique_ptr<Call>;
+using CallPtr = std::unique_ptr<EndpointCall>;
 
 class ThreadedClient : public EndpointClient {
  public:
@@ -62,11 +50,10 @@ class ThreadedClient : public EndpointClient {
     thread_.join();
   }
 
-  void Submit(EndpointRequest request, Done done, Check check) override {
-    auto call = std::make_unique<Call>();
+  void Submit(EndpointRequest request, Done done) override {
+    auto call = std::make_unique<EndpointCall>();
     call->request = std::move(request);
     call->done = std::move(done);
-    call->check = std::move(check);
     {
       absl::MutexLock lock(&mutex_);
       inbox_.push_back(std::move(call));
@@ -136,21 +123,10 @@ class ThreadedClient : public EndpointClient {
     state_ = state;
     for (CallPtr& call : arrived) {
       call->id = next_id_++;
-      absl::Status writable;
-      if (absl::StatusOr<std::string> body = RequestBody(call->request); body.ok()) {
-        call->body = *std::move(body);
-        call->url = options_.exact_url ? options_.url : RequestUrl(options_.url, call->request);
-        if (options_.max_cost > 0 && call->request.max_tokens <= 0) {
-          writable = absl::InvalidArgumentError(
-              "a cost ceiling needs a limit on the tokens of an answer (max_tokens)");
-        }
-      } else {
-        writable = body.status();
-      }
-      if (writable.ok()) {
+      if (const absl::Status ready = PrepareCall(options_, call.get()); ready.ok()) {
         queue_.push_back(std::move(call));
       } else {
-        End(std::move(call), writable);
+        End(std::move(call), ready);
       }
     }
     return state;
@@ -181,7 +157,7 @@ class ThreadedClient : public EndpointClient {
   // Starts the first paused request, or the first of the queue. Returns a time after `now` if a
   // limit forbids it until then.
   absl::Time StartOne(bool retry, absl::Time now) {
-    const Call& first = retry ? *paused_.begin()->second : *queue_.front();
+    const EndpointCall& first = retry ? *paused_.begin()->second : *queue_.front();
     const absl::Time allowed = budget_.EarliestStart(first.request, now);
     if (allowed > now) return allowed;
     const bool fits = budget_.Fits(first.request, Spent());
@@ -270,22 +246,15 @@ class ThreadedClient : public EndpointClient {
 
   void Accept(CallPtr call, std::string body) {
     absl::StatusOr<EndpointResponse> response = ParseReply(call->request, std::move(body));
-    absl::Status usable = response.status();
-    if (response.ok()) {
-      budget_.NoteAnswer(call->share, response->usage);
-      {
-        absl::MutexLock lock(&mutex_);
-        CountUsage(response->usage);  // also of a response that the check refuses
-        if (!response->usage.reported) ++counts_.unreported;
-      }
-      if (call->check != nullptr) usable = call->check(*response);
-    }
-    if (!usable.ok()) {
-      Retry(std::move(call), /*counts=*/true, std::nullopt, Message(usable));
+    if (!response.ok()) {
+      Retry(std::move(call), /*counts=*/true, std::nullopt, Message(response.status()));
       return;
     }
+    budget_.NoteAnswer(call->share, response->usage);
     {
       absl::MutexLock lock(&mutex_);
+      CountUsage(response->usage);
+      if (!response->usage.reported) ++counts_.unreported;
       ++counts_.responses;
     }
     call->done(std::move(response));
@@ -302,13 +271,8 @@ class ThreadedClient : public EndpointClient {
     // A request that was told when to return comes a little later than that, not with all others.
     const absl::Duration pause =
         wanted.has_value() ? *wanted + std::min(own, options_.first_pause) : own;
-    std::string why;
-    if (call->counted >= options_.max_attempts || state_ == State::kDraining) {
-      why = absl::StrCat("in ", call->attempts, call->attempts == 1 ? " attempt" : " attempts");
-    } else if (now + pause >= call->deadline) {
-      why = absl::StrCat("within ", absl::FormatDuration(options_.total_timeout), " (",
-                         call->attempts, call->attempts == 1 ? " attempt)" : " attempts)");
-    }
+    const std::string why =
+        WhyGivenUp(options_, *call, now, pause, /*last=*/state_ == State::kDraining);
     if (!why.empty()) {
       End(std::move(call), absl::UnavailableError(absl::StrCat("the endpoint ", options_.url,
                                                                " gave no usable answer ", why, ": ",

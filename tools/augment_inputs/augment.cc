@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "base/endpoint/ask_all.h"
+#include "base/endpoint/response_journal.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/jsonl.h"

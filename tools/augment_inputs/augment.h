@@ -23,7 +23,7 @@ struct AugmentOptions {
   std::vector<Task> tasks;
   std::string prompt;  // with the placeholders {task} and {variants}
   // Folder of the results, which exists:
-  //   responses.jsonl   each answer (base/endpoint/ask_all.h)
+  //   responses.jsonl   each answer (base/endpoint/response_journal.h)
   //   checks.jsonl      the runs of originals and variants
   //   TASK_v1.py, ...   the variants, below the same folders as their tasks
   //   TASK.py           the original, with with_originals

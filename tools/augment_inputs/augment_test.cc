@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -157,12 +158,28 @@ TEST_F(AugmentTest, LimitsOfTheRunHold) {
   EXPECT_THAT(*ReadFile(out_ + "/level1/linear_v1.py"), HasSubstr("torch.rand(5, 8)"));
 }
 
-TEST_F(AugmentTest, AnAnswerInAnotherFormIsAskedForAgainAndThenSaid) {
-  MockEndpoint endpoint([](const MockRequest&) { return MockReply::Chat("Vary the batch."); });
-  const CommandResult result = Run({"--endpoint=" + endpoint.url(), "--max_attempts=2"});
+TEST_F(AugmentTest, AnAnswerInAnotherFormIsKeptAskedForAgainAndThenSaid) {
+  std::atomic<bool> knows = false;
+  MockEndpoint endpoint([&](const MockRequest&) {
+    return MockReply::Chat(knows ? Block("[torch.rand(7, 8)]") : "Vary the batch.");
+  });
+  const std::vector<std::string> flags = {"--endpoint=" + endpoint.url(), "--max_attempts=2"};
+  const CommandResult result = Run(flags);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(endpoint.requests(), 2);
+  EXPECT_NE(endpoint.log()[0].body["seed"], endpoint.log()[1].body["seed"]);
   EXPECT_THAT(result.err, HasSubstr("the answer has no code block"));
+  const std::vector<json> refused = Lines("responses.jsonl");
+  ASSERT_EQ(refused.size(), 2);
+  for (const json& response : refused) {
+    EXPECT_EQ(response["choices"][0]["text"], "Vary the batch.");
+    EXPECT_THAT(response["refused"].get<std::string>(), HasSubstr("has no code block"));
+  }
+  knows = true;
+  const CommandResult again = Run(flags);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(Lines("responses.jsonl").size(), 3);
+  EXPECT_TRUE(FileExists(out_ + "/level1/linear_v1.py"));
 }
 
 TEST_F(AugmentTest, ATaskWithoutInputsIsLeftOutByNameAndADecoratedFunctionIsOne) {

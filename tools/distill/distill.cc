@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "base/endpoint/ask_all.h"
+#include "base/endpoint/response_journal.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/status.h"

@@ -23,7 +23,7 @@ struct DistillOptions {
   std::vector<Task> tasks;
   std::function<std::string(const Task&)> prompt;  // the prompt that is sent and taught
   // Folder of the results, which exists:
-  //   responses.jsonl   each response of the teacher (base/endpoint/ask_all.h)
+  //   responses.jsonl   each response of the teacher (base/endpoint/response_journal.h)
   //   verdicts.jsonl    the verifier's journal, with CheckLevel::kFull
   //   sft_train.jsonl   the set: prompt, response, and where they come from
   //   sft_eval.jsonl    the same for the tasks of the evaluation split

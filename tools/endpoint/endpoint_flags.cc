@@ -14,7 +14,8 @@ ABSL_FLAG(int64_t, requests_per_minute, 0, "Rate limit of the endpoint; 0: none.
 ABSL_FLAG(int64_t, tokens_per_minute, 0,
           "Rate limit of the endpoint for prompts and answers together; 0: none.");
 ABSL_FLAG(int, max_attempts, 6,
-          "Attempts of one request; those that end in HTTP 429 do not count.");
+          "Attempts of one request, and its answers in another form than asked for, before it "
+          "fails; attempts that end in HTTP 429 do not count.");
 ABSL_FLAG(absl::Duration, request_timeout, absl::Minutes(15), "Time limit of one attempt.");
 ABSL_FLAG(absl::Duration, total_timeout, absl::Hours(1),
           "Time limit of one request with all its attempts and pauses.");

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/endpoint/ask_all.h"
+#include "base/endpoint/response_journal.h"
 #include "base/file.h"
 #include "base/jsonl.h"
 #include "base/status.h"

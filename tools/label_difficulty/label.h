@@ -22,7 +22,7 @@ struct LabelOptions {
   std::vector<Task> tasks;
   std::string prompt;  // with the placeholder {task}
   // Folder of the results, which exists:
-  //   responses.jsonl              each answer (base/endpoint/ask_all.h)
+  //   responses.jsonl              each answer (base/endpoint/response_journal.h)
   //   level1/, level2/, level3/    the labelled tasks, as the trainer reads them
   //   labels.jsonl                 task, level, file, votes and reasons
   //   summary.json                 the figures of the table

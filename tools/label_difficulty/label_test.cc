@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <map>
 
@@ -64,14 +65,28 @@ class LabelTest : public testing::Test {
     return result.value_or(CommandResult());
   }
 
+  std::vector<json> Lines(const std::string& file) {
+    std::vector<json> lines;
+    const std::string text = ReadFile(out_ + "/" + file).value_or("");
+    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      lines.push_back(json::parse(line));
+    }
+    return lines;
+  }
   std::map<std::string, json> Labels() {
     std::map<std::string, json> labels;
-    const std::string text = ReadFile(out_ + "/labels.jsonl").value_or("");
-    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-      const json label = json::parse(line);
+    for (const json& label : Lines("labels.jsonl")) {
       labels[label["task"].get<std::string>()] = label;
     }
     return labels;
+  }
+  // The responses in another form.
+  static std::vector<json> Refused(const std::vector<json>& responses) {
+    std::vector<json> refused;
+    for (const json& response : responses) {
+      if (response.contains("refused")) refused.push_back(response);
+    }
+    return refused;
   }
 
   std::string dir_, out_, tasks_, source_;
@@ -79,10 +94,11 @@ class LabelTest : public testing::Test {
 
 TEST_F(LabelTest, WritesTheFoldersThatTheTrainerReads) {
   // An answer in another form is asked for again.
-  MockEndpoint endpoint([](const MockRequest& request) {
+  std::atomic<int> fused = 0;
+  MockEndpoint endpoint([&](const MockRequest& request) {
     if (absl::StrContains(request.prompt, "\"conv\"")) return Level(1);
     if (absl::StrContains(request.prompt, "\"fused\"")) {
-      return request.number % 2 == 1 ? MockReply::Chat("level two, I think") : Level(2);
+      return ++fused == 1 ? MockReply::Chat("level two, I think") : Level(2);
     }
     return Level(3);
   });
@@ -101,6 +117,13 @@ TEST_F(LabelTest, WritesTheFoldersThatTheTrainerReads) {
                         {"level1/conv", 1}, {"level2/fused", 2}, {"level3/net", 3}}));
   EXPECT_EQ(*ReadFile(out_ + "/level2/fused.py"), *ReadFile(tasks_ + "/level1/fused.py"));
   EXPECT_EQ(Labels()["level1/fused"]["reasons"], json::array({"because"}));
+  const std::vector<json> responses = Lines("responses.jsonl");
+  EXPECT_EQ(responses.size(), 4);
+  const std::vector<json> refused = Refused(responses);
+  ASSERT_EQ(refused.size(), 1);
+  EXPECT_EQ(refused[0]["key"], "level1/fused#0");
+  EXPECT_EQ(refused[0]["choices"][0]["text"], "level two, I think");
+  EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["completion_tokens"], 4000);
   EXPECT_THAT(result.out, HasSubstr("level 3"));
 }
 
@@ -122,16 +145,27 @@ TEST_F(LabelTest, TheMajorityCountsAndMoreVotesMoveATask) {
   EXPECT_EQ(summary["divided"], 3);
 }
 
-TEST_F(LabelTest, ATaskWithoutAnAnswerIsLeftOut) {
-  MockEndpoint endpoint([](const MockRequest& request) {
-    return absl::StrContains(request.prompt, "\"net\"") ? MockReply::Chat("no idea") : Level(1);
+TEST_F(LabelTest, ATaskWithoutAnAnswerIsLeftOutUntilThereIsOne) {
+  std::atomic<bool> knows = false;
+  MockEndpoint endpoint([&](const MockRequest& request) {
+    const bool net = absl::StrContains(request.prompt, "\"net\"");
+    return net && !knows ? MockReply::Chat("no idea") : Level(1);
   });
-  const CommandResult result = Run({"--endpoint=" + endpoint.url(), "--max_attempts=2"});
+  const std::vector<std::string> flags = {"--endpoint=" + endpoint.url(), "--max_attempts=2"};
+  const CommandResult result = Run(flags);
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("the answer has no line \"Level: N\""));
+  EXPECT_THAT(result.err, HasSubstr("net#0: the endpoint " + endpoint.url() +
+                                    " gave 2 responses in another form; the last: "
+                                    "the answer has no line \"Level: N\""));
   EXPECT_THAT(result.err, HasSubstr("1 request got no response"));
   EXPECT_EQ(Labels().size(), 2);
   EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["without_label"], 1);
+  EXPECT_EQ(Refused(Lines("responses.jsonl")).size(), 2);
+  knows = true;
+  EXPECT_EQ(Run(flags).exit_code, 0);
+  EXPECT_EQ(endpoint.requests(), 5);
+  EXPECT_EQ(Labels()["net"]["level"], 1);
+  EXPECT_EQ(Labels().size(), 3);
 }
 
 TEST_F(LabelTest, ATaskWithoutInputsIsLeftOutByName) {

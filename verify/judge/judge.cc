@@ -48,6 +48,7 @@ class HttpJudge : public Judge {
             std::unique_ptr<EndpointClient> client)
       : model_(options.model),
         max_tokens_(options.max_tokens),
+        attempts_(options.attempts),
         prompt_(std::move(prompt)),
         name_(absl::StrCat(options.model, " ", Sha256Hex(prompt_).substr(0, 12))),
         client_(std::move(client)) {}
@@ -61,20 +62,26 @@ class HttpJudge : public Judge {
     request.temperature = 0;
     request.max_tokens = max_tokens_;
     request.messages = {{.role = "user", .content = Fill(prompt_, reference, candidate)}};
-    // An answer in another form is asked for again.
-    const auto check = [](const EndpointResponse& response) {
-      return ParseJudgeAnswer(response.text()).status();
-    };
-    const absl::StatusOr<EndpointResponse> response = client_->Ask(std::move(request), check);
-    if (!response.ok()) {
-      return AddContext(response.status(), absl::StrCat("the judge ", model_, " has no opinion"));
+    const std::string context = absl::StrCat("the judge ", model_, " has no opinion");
+    absl::Status form;
+    for (int attempt = 1; attempt <= attempts_; ++attempt) {
+      // The same request might get the same answer, from a cache for example.
+      if (attempt > 1) request.seed = attempt;
+      const absl::StatusOr<EndpointResponse> response = client_->Ask(request);
+      if (!response.ok()) return AddContext(response.status(), context);
+      absl::StatusOr<JudgeOpinion> opinion = ParseJudgeAnswer(response->text());
+      if (opinion.ok()) return opinion;
+      form = opinion.status();
     }
-    return ParseJudgeAnswer(response->text());
+    return AddContext(
+        form, absl::StrCat(context, " after ", attempts_, attempts_ == 1 ? " answer" : " answers",
+                           " in another form; the last"));
   }
 
  private:
   const std::string model_;
   const int max_tokens_;
+  const int attempts_;
   const std::string prompt_;
   const std::string name_;
   const std::unique_ptr<EndpointClient> client_;

@@ -49,6 +49,7 @@ struct HttpJudgeOptions {
   std::string api_key_variable;
   std::string prompt_file;                     // "": verify/judge/judge_prompt.txt
   absl::Duration timeout = absl::Seconds(60);  // one attempt
+  // Attempts to get an answer, and answers of a question until one is an opinion.
   int attempts = 3;
   absl::Duration first_pause = absl::Milliseconds(500);  // doubled after each failed attempt
   int max_tokens = 1024;

@@ -93,6 +93,17 @@ TEST_F(JudgeTest, RetriesThenGivesUpAsUnavailable) {
   }
 }
 
+TEST_F(JudgeTest, AnAnswerInAnotherFormIsAskedForAgainWithASeed) {
+  const auto again = Ask({.model = "by_seed", .attempts = 2});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->reason, "seed 2");
+  const auto once = Ask({.model = "by_seed", .attempts = 1});
+  EXPECT_TRUE(absl::IsUnavailable(once.status())) << once.status();
+  EXPECT_EQ(once.status().message(),
+            "the judge by_seed has no opinion after 1 answer in another form; the last: the answer "
+            "does not end in a line with a JSON object");
+}
+
 TEST_F(JudgeTest, SaysWhichVariableHoldsARefusedKey) {
   setenv("TEST_JUDGE_KEY", "wrong", 1);
   const auto refused = Ask({.model = "locked", .api_key_variable = "TEST_JUDGE_KEY"});

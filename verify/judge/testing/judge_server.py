@@ -37,6 +37,9 @@ class Handler(BaseHTTPRequestHandler):
             body = "hello"
         elif model == "babbles":
             body = completion("I think it is fine.")
+        elif model == "by_seed":
+            seed = request.get("seed")
+            body = completion("I think it is fine." if seed is None else opinion(False, 0, f"seed {seed}"))
         elif model == "key":
             body = completion(opinion(True, 3, self.headers.get("Authorization", "none")))
         elif model == "echo":
