@@ -39,6 +39,7 @@ ABSL_FLAG(std::string, chat_template, "auto",
           "the chat template of the prompts: auto (the checkpoint's own), none, or a Jinja file");
 ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
           "the template's variable enable_thinking; not given: the template's own default");
+ABSL_FLAG(std::string, chat_arguments, "", "more variables of the template, a JSON object");
 ABSL_FLAG(double, temperature, 1.0, "sampling temperature; 0 takes the likeliest token");
 ABSL_FLAG(double, top_p, 1.0, "nucleus sampling; 1 is off");
 ABSL_FLAG(int, max_prompt_tokens, 0,
@@ -102,6 +103,9 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.policy.mutable_chat()->set_template_(absl::GetFlag(FLAGS_chat_template));
   if (const std::optional<bool> thinking = absl::GetFlag(FLAGS_enable_thinking); thinking) {
     options.policy.mutable_chat()->set_enable_thinking(*thinking);
+  }
+  if (const std::string more = absl::GetFlag(FLAGS_chat_arguments); !more.empty()) {
+    options.policy.mutable_chat()->set_arguments(more);
   }
   options.tasks = absl::GetFlag(FLAGS_tasks);
   ASSIGN_OR_RETURN(options.prompt, PromptFromFlags());

@@ -29,6 +29,8 @@ ABSL_FLAG(std::string, chat_template, "auto",
           "With --chat: auto (the model folder's own) or the path of a Jinja file.");
 ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
           "With --chat: the template's variable enable_thinking; not given: its own default.");
+ABSL_FLAG(std::string, chat_arguments, "",
+          "With --chat: more variables of the template, a JSON object.");
 ABSL_FLAG(int, n, 1, "Number of samples.");
 ABSL_FLAG(double, temperature, 1.0, "0 takes the most likely token each time.");
 ABSL_FLAG(double, top_p, 1.0, "Smallest set of tokens that holds this probability.");
@@ -72,6 +74,7 @@ absl::Status SetPrompt(const LoadedModel& model, const std::string& prompt,
   ChatOptions options;
   options.chat_template = absl::GetFlag(FLAGS_chat_template);
   options.enable_thinking = absl::GetFlag(FLAGS_enable_thinking);
+  options.arguments = absl::GetFlag(FLAGS_chat_arguments);
   const std::string dir = UserPath(absl::GetFlag(FLAGS_model));
   ASSIGN_OR_RETURN(const ChatTemplate chat, ChatTemplate::Load(dir, options, model.tokenizer));
   if (chat.plain()) {

@@ -44,6 +44,7 @@ TEST_F(GenerateTest, MistakesAreToldInOneSentence) {
   const std::string mini = "--model=" + Runfile("model/mini").value(), prompt = "--prompt=x";
   const std::string shard = WriteMiniWithMissingShard(dir_ + "/shard");
   WriteMiniWithTemplate(dir_ + "/raises", kRaisingTemplate);
+  WriteMiniWithTemplate(dir_ + "/chat", "{{ raise_exception('Not ' ~ word) if word }}x");
   struct Case {
     std::vector<std::string> flags;
     int exit_code;
@@ -59,6 +60,9 @@ TEST_F(GenerateTest, MistakesAreToldInOneSentence) {
        absl::StrCat("generate: ", shard,
                     ": is missing, though model.safetensors.index.json lists it; copy or download "
                     "it into the folder")},
+      {{"--model=" + dir_ + "/chat", prompt, "--chat", "--chat_arguments=[1]"},
+       2,
+       "the chat template's arguments"},
       {{mini, prompt, "--chat"}, 2, "has no chat template; give one with --chat_template"},
       {{"--model=" + dir_ + "/raises", prompt, "--chat"},
        2,
@@ -70,6 +74,9 @@ TEST_F(GenerateTest, MistakesAreToldInOneSentence) {
     EXPECT_TRUE(absl::StrContains(result.err, c.sentence)) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
+  const CommandResult refused =
+      Run({"--model=" + dir_ + "/chat", prompt, "--chat", "--chat_arguments={\"word\": \"so\"}"});
+  EXPECT_TRUE(absl::StrContains(refused.err, "Not so")) << refused.err;
   // Without --chat the template is not used.
   EXPECT_EQ(Run({"--model=" + dir_ + "/raises", prompt, "--max_tokens=3"}).exit_code, 0);
 }

@@ -138,4 +138,21 @@ std::string PromptFormat::FixedText() const {
   return text;
 }
 
+std::string PromptLengths(const PromptFormat& format, const std::vector<Task>& tasks,
+                          absl::FunctionRef<int64_t(const std::string&)> count) {
+  int64_t longest = 0;
+  for (const Task& task : tasks) longest = std::max(longest, count(format.Build(task)));
+  return absl::StrCat(format.name(), ", ", count(format.FixedText()),
+                      " tokens of fixed text; the longest of ", tasks.size(), " prompts has ",
+                      longest, " tokens");
+}
+
+std::string EstimatedPromptLengths(const PromptFormat& format, const std::vector<Task>& tasks) {
+  constexpr int64_t kBytesPerToken = 4;
+  const auto count = [](const std::string& text) {
+    return static_cast<int64_t>(text.size()) / kBytesPerToken;
+  };
+  return PromptLengths(format, tasks, count) + " (estimated: one for each 4 bytes)";
+}
+
 }  // namespace tritonrl

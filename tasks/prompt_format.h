@@ -2,9 +2,11 @@
 #ifndef TRITONRL_TASKS_PROMPT_FORMAT_H_
 #define TRITONRL_TASKS_PROMPT_FORMAT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tasks/loader.h"
@@ -55,6 +57,14 @@ class PromptFormat {
   std::string name_ = "mini";
   std::vector<Part> parts_;  // empty: the mini policy's prompts
 };
+
+// The lengths of prompts, for the start of a run: "tasks/prompts/train.txt, 156 tokens of fixed
+// text; the longest of 64 prompts has 412 tokens". `count` gives the tokens of a text.
+std::string PromptLengths(const PromptFormat& format, const std::vector<Task>& tasks,
+                          absl::FunctionRef<int64_t(const std::string&)> count);
+
+// The same where there is no tokenizer: a token for each four bytes, and the text says so.
+std::string EstimatedPromptLengths(const PromptFormat& format, const std::vector<Task>& tasks);
 
 }  // namespace tritonrl
 

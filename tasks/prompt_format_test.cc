@@ -175,6 +175,17 @@ TEST(PromptFormatTest, NamesAndPaths) {
   EXPECT_TRUE(RemoveTree(dir).ok());
 }
 
+TEST(PromptFormatTest, LengthsOfPrompts) {
+  const PromptFormat format = PromptFormat::Parse("Solve:\n{task}", "p.txt").value();
+  const std::vector<Task> tasks = {MakeTask("T = 1\n"), MakeTask("LONG = 123\n")};
+  const auto bytes = [](const std::string& text) { return static_cast<int64_t>(text.size()); };
+  EXPECT_EQ(PromptLengths(format, tasks, bytes),
+            "p.txt, 7 tokens of fixed text; the longest of 2 prompts has 18 tokens");
+  EXPECT_EQ(EstimatedPromptLengths(format, tasks),
+            "p.txt, 1 tokens of fixed text; the longest of 2 prompts has 4 tokens (estimated: one "
+            "for each 4 bytes)");
+}
+
 // More tokens than any tokenizer of a language model makes: a word is a token for each five
 // letters, and any other character except a space is one.
 int UpperBoundOfTokens(absl::string_view text) {

@@ -11,9 +11,10 @@
 #include "tasks/prompt_format.h"
 
 ABSL_FLAG(std::string, tasks, "", "Folder (or single file) of tasks; required.");
-ABSL_FLAG(std::string, prompt, "",
-          "Also print each task's prompt: mini (the mini policy), train or full (the instruction), "
-          "eval (with one worked example), or the path of a prompt file.");
+ABSL_FLAG(
+    std::string, prompt_file, "",
+    "Also print each task's prompt: train (the instruction without an example), eval (with one "
+    "worked example), mini (the mini policy), or the path of a prompt file.");
 
 namespace {
 
@@ -31,6 +32,9 @@ absl::Status Show(const std::string& folder, const std::string& prompt_name) {
     std::printf("left out: %s\n", problem.c_str());
   }
   std::printf("%zu tasks, %zu left out\n", set.tasks.size(), set.problems.size());
+  if (!prompt_name.empty()) {
+    std::printf("Prompts: %s\n", tritonrl::EstimatedPromptLengths(prompt, set.tasks).c_str());
+  }
   return absl::OkStatus();
 }
 
@@ -38,13 +42,13 @@ absl::Status Show(const std::string& folder, const std::string& prompt_name) {
 
 int main(int argc, char** argv) {
   const std::vector<char*> rest = tritonrl::StartProgram(
-      "show_tasks --tasks=FOLDER [--prompt=mini|train|eval|FILE]", argc, argv);
+      "show_tasks --tasks=FOLDER [--prompt_file=train|eval|mini|FILE]", argc, argv);
   if (rest.size() > 1 || absl::GetFlag(FLAGS_tasks).empty()) {
     std::fprintf(stderr, "show_tasks: pass --tasks=FOLDER and no other words; see --help\n");
     return 2;
   }
   const absl::Status status =
-      Show(tritonrl::UserPath(absl::GetFlag(FLAGS_tasks)), absl::GetFlag(FLAGS_prompt));
+      Show(tritonrl::UserPath(absl::GetFlag(FLAGS_tasks)), absl::GetFlag(FLAGS_prompt_file));
   if (!status.ok()) {
     std::fprintf(stderr, "show_tasks: %s\n", tritonrl::Message(status).c_str());
     return 1;

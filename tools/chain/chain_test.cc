@@ -58,7 +58,7 @@ class ChainTest : public ChainFixture {
     return {absl::StrCat("--endpoint=", url),
             "--model=mini",
             absl::StrCat("--api_key_variable=", kKeyVariable),
-            "--prompt=mini",
+            "--prompt_file=mini",
             "--temperature=1",
             "--top_p=1",
             "--max_tokens=640",

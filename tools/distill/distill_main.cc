@@ -2,8 +2,8 @@
 //   bazel run //tools:distill -- --tasks=data/kernelbook/tasks --teacher=r1 --samples=5
 //       --endpoint=https://api.deepseek.com/v1 --model=deepseek-reasoner
 //       --api_key_variable=DEEPSEEK_API_KEY --out=data/kernelbook/traces_r1
-//   bazel run //tools:distill -- --tasks=tasks/mini/train --policy=model/mini --prompt=mini
-//       --temperature=1 --top_p=1 --max_tokens=512 --out=data/distill_mini
+//   bazel run //tools:distill -- --tasks=tasks/mini/train --policy=model/mini
+//       --prompt_file=mini --temperature=1 --top_p=1 --max_tokens=512 --out=data/distill_mini
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/status.h"
+#include "model/tokenizer/tokenizer.h"
 #include "parallel/process_group.h"
 #include "tasks/prompt_format.h"
 #include "tools/distill/distill.h"
@@ -34,7 +35,7 @@ ABSL_FLAG(std::string, policy_flags, "",
           "Further flags of serve for --policy, separated by spaces.");
 ABSL_FLAG(std::string, teacher, "",
           "Preset of --temperature and --top_p: r1 (0.6, 0.95) or gpt-oss-120b (1.0, 1.0).");
-ABSL_FLAG(std::string, prompt, "train",
+ABSL_FLAG(std::string, prompt_file, "train",
           "train (the instruction without an example), eval (with one), mini (the mini policy), or "
           "the path of a prompt file.");
 ABSL_FLAG(std::string, api, "chat",
@@ -84,6 +85,21 @@ absl::Status SetSampling(DistillOptions* options) {
   return absl::OkStatus();
 }
 
+// Counted by the policy's tokenizer; that of an endpoint is unknown.
+absl::Status SayPromptLengths(const std::vector<Task>& tasks) {
+  ASSIGN_OR_RETURN(const PromptFormat prompt,
+                   PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
+  std::string lengths = EstimatedPromptLengths(prompt, tasks);
+  if (const std::string policy = absl::GetFlag(FLAGS_policy); !policy.empty()) {
+    ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::LoadFromModelDir(UserPath(policy)));
+    lengths = PromptLengths(prompt, tasks, [&](const std::string& text) {
+      return static_cast<int64_t>(tokenizer.Encode(text, /*parse_special=*/false).size());
+    });
+  }
+  std::fprintf(stderr, "Prompts: %s.\n", lengths.c_str());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
   DistillOptions options;
   options.samples = absl::GetFlag(FLAGS_samples);
@@ -104,9 +120,10 @@ absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& 
   for (const std::string& override : overrides) {
     RETURN_IF_ERROR(ApplyOverride(override, &options.verifier));
   }
-  ASSIGN_OR_RETURN(const PromptFormat prompt, PromptFormat::FromName(absl::GetFlag(FLAGS_prompt)));
-  options.prompt = [prompt](const Task& task) { return prompt.Build(task); };
   ASSIGN_OR_RETURN(options.tasks, LoadTasksFlag(absl::GetFlag(FLAGS_tasks)));
+  ASSIGN_OR_RETURN(const PromptFormat prompt,
+                   PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
+  options.prompt = [prompt](const Task& task) { return prompt.Build(task); };
   ASSIGN_OR_RETURN(options.out,
                    OutFolderFlag(absl::GetFlag(FLAGS_out), absl::GetFlag(FLAGS_tasks)));
   return options;
@@ -139,6 +156,7 @@ absl::StatusOr<bool> Run(const std::vector<std::string>& overrides) {
   options.stop = [&stop] { return stop.requested(); };
   std::unique_ptr<PolicyServer> server;
   ASSIGN_OR_RETURN(const std::unique_ptr<EndpointClient> client, Teacher(&options, &server));
+  RETURN_IF_ERROR(SayPromptLengths(options.tasks));
   ASSIGN_OR_RETURN(const DistillSummary summary, Distill(options, client.get()));
   if (summary.interrupted) return false;
   std::printf("%s", DistillTable(summary, options.check).c_str());

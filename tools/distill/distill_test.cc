@@ -251,12 +251,13 @@ TEST_F(DistillTest, FullVerificationRunsTheSamples) {
 TEST_F(DistillTest, TheMiniPolicyIsATeacher) {
   const CommandResult result =
       Run({"--tasks=" + Data("tasks/mini/heldout/level1"), "--policy=" + Data("model/mini"),
-           "--policy_flags=--device=cpu --max_num_seqs=8 --threads=1", "--prompt=mini",
+           "--policy_flags=--device=cpu --max_num_seqs=8 --threads=1", "--prompt_file=mini",
            "--temperature=1", "--top_p=1", "--max_tokens=600", "--samples=2", "--eval_share=0.1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
   EXPECT_EQ(summary["teacher"], "mini");
   EXPECT_EQ(summary["responses"], summary["samples_asked"]);
+  EXPECT_THAT(result.err, HasSubstr("Prompts: mini, 0 tokens of fixed text; the longest of "));
   // Its answers have the response form nearly always.
   EXPECT_GT(summary["response_form"].get<int>(), summary["responses"].get<int>() / 2);
   for (const json& line : Lines("sft_train.jsonl")) {
@@ -366,7 +367,7 @@ TEST_F(DistillTest, APolicyThatCannotBeServedIsSaid) {
   const std::string shard = WriteMiniWithMissingShard(dir_ + "/shard");
   WriteMiniWithTemplate(dir_ + "/raises", kRaisingTemplate);
   const std::vector<std::string> flags = {"--tasks=" + Tasks(1), "--policy_flags=--device=cpu",
-                                          "--prompt=mini"};
+                                          "--prompt_file=mini"};
   const std::pair<std::string, std::string> cases[] = {
       {"/shard", shard + ": is missing, though model.safetensors.index.json lists it"},
       {"/raises", RaisingTemplateError(dir_ + "/raises")},

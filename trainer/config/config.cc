@@ -139,7 +139,6 @@ void CheckTasks(const TasksConfig& tasks, Checks* checks) {
                    (tasks.prompt_file().empty() && tasks.eval_prompt_file().empty()),
                "tasks.prompt_file and tasks.eval_prompt_file are for tasks.prompt_style FULL, "
                "which is MINI");
-  checks->Positive("tasks.preflight_wait_s", tasks.preflight_wait_s());
 }
 
 void CheckVerifier(const VerifierConfig& v, Checks* checks) {

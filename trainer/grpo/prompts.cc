@@ -106,12 +106,9 @@ std::string DescribePrompts(const PromptFormat& format, const std::vector<Prepar
   return text;
 }
 
-absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(const std::string& response_style,
-                                                      const std::string& code_block,
-                                                      const std::string& model_dir,
-                                                      const PreparedTask& prompt,
-                                                      const Tokenizer& tokenizer,
-                                                      const ChatTemplate* chat) {
+absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(
+    const std::string& response_style, const std::string& code_block, const std::string& model_dir,
+    const PreparedTask& prompt, const Tokenizer& tokenizer, const ChatTemplate* chat) {
   // Enough for a tag that is spelled by bytes, and white space behind it.
   constexpr size_t kTail = 16;
   const std::vector<int32_t>& tokens = prompt.tokens;

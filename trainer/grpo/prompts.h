@@ -63,12 +63,9 @@ std::string DescribePrompts(const PromptFormat& format, const std::vector<Prepar
 
 // The style in which the policy's responses are read (tasks/response_style.h). `prompt` is one of
 // its prompts, `chat` the template that wrote it (null: none).
-absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(const std::string& response_style,
-                                                      const std::string& code_block,
-                                                      const std::string& model_dir,
-                                                      const PreparedTask& prompt,
-                                                      const Tokenizer& tokenizer,
-                                                      const ChatTemplate* chat = nullptr);
+absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(
+    const std::string& response_style, const std::string& code_block, const std::string& model_dir,
+    const PreparedTask& prompt, const Tokenizer& tokenizer, const ChatTemplate* chat = nullptr);
 
 struct PromptSamplerOptions {
   uint64_t seed = 0;
