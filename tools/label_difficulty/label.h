@@ -27,6 +27,7 @@ struct LabelOptions {
   //   labels.jsonl                 task, level, file, votes and reasons
   //   summary.json                 the figures of the table
   std::string out;
+  // The sampling of the paper's labels.
   AskSettings ask = {.temperature = 0.7, .top_p = 0.8, .max_tokens = 4096};
   int votes = 1;  // answers for each task
   std::function<bool()> stop = [] { return false; };

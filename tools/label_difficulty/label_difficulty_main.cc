@@ -23,9 +23,9 @@ ABSL_FLAG(std::string, out, "",
 ABSL_FLAG(std::string, prompt_file, "",
           "Prompt with the placeholder {task}; empty: tools/label_difficulty/prompt.txt.");
 ABSL_FLAG(int, votes, 1, "Answers for each task, of which the majority counts; 1 to 15.");
-ABSL_FLAG(double, temperature, 0.7, "Sampling temperature.");
-ABSL_FLAG(double, top_p, 0.8, "Nucleus sampling.");
-ABSL_FLAG(int, max_tokens, 4096, "Limit of an answer.");
+ABSL_FLAG(double, temperature, tritonrl::LabelOptions().ask.temperature, "Sampling temperature.");
+ABSL_FLAG(double, top_p, tritonrl::LabelOptions().ask.top_p, "Nucleus sampling.");
+ABSL_FLAG(int, max_tokens, tritonrl::LabelOptions().ask.max_tokens, "Limit of an answer.");
 ABSL_FLAG(uint64_t, seed, 0, "Of the answers' seeds.");
 
 namespace tritonrl {

@@ -92,6 +92,12 @@ class LabelTest : public testing::Test {
   std::string dir_, out_, tasks_, source_;
 };
 
+// The appendix "Training Hyperparameters and Details".
+TEST(LabelOptionsTest, ThePapersSamplingIsTheDefault) {
+  EXPECT_EQ(LabelOptions().ask.temperature, 0.7);
+  EXPECT_EQ(LabelOptions().ask.top_p, 0.8);
+}
+
 TEST_F(LabelTest, WritesTheFoldersThatTheTrainerReads) {
   // An answer in another form is asked for again.
   std::atomic<int> fused = 0;
