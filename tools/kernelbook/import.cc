@@ -18,13 +18,12 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "tasks/loader.h"
-#include "tools/kernelbook/findings_journal.h"
 #include "tools/kernelbook/program_form.h"
+#include "tools/task_check/findings_journal.h"
 
 namespace tritonrl {
 namespace {
 
-constexpr int kAttempts = 2;  // runs of a task whose worker is lost
 constexpr char kSandboxError[] = "sandbox_error";
 
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
@@ -180,7 +179,7 @@ class Import {
                     [&](int, int64_t number) -> absl::Status {
                       const size_t i = open[number];
                       if (options_.stop()) return absl::CancelledError("the import was stopped");
-                      absl::StatusOr<TaskFinding> finding = RunOne(checker.get(), rows_[i]);
+                      absl::StatusOr<TaskFinding> finding = checker->Run(TaskText(rows_[i]));
                       if (finding.ok())
                         RETURN_IF_ERROR(journal_->Append(KeyOf(rows_[i]), *finding));
                       absl::MutexLock lock(&mutex);
@@ -198,14 +197,6 @@ class Import {
       return {finding->reason, finding->message};
     });
     return absl::OkStatus();
-  }
-
-  static absl::StatusOr<TaskFinding> RunOne(TaskChecker* checker, const KernelBookRow& row) {
-    absl::StatusOr<TaskFinding> finding = checker->Run(TaskText(row));
-    for (int attempt = 1; attempt < kAttempts && !finding.ok(); ++attempt) {
-      finding = checker->Run(TaskText(row));
-    }
-    return finding;
   }
 
   void DropNearDuplicates() {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "tools/kernelbook/import_output.h"
 #include "tools/kernelbook/near_duplicates.h"
-#include "tools/kernelbook/task_checker.h"
+#include "tools/task_check/task_checker.h"
 
 namespace tritonrl {
 

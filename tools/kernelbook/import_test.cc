@@ -22,7 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/loader.h"
-#include "tools/kernelbook/findings_journal.h"
+#include "tools/task_check/findings_journal.h"
 
 namespace tritonrl {
 namespace {

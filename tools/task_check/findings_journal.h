@@ -1,6 +1,6 @@
-// What tasks' runs showed, kept across imports that were stopped or killed.
-#ifndef TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_
-#define TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_
+// What tasks' runs showed, kept across programs that were stopped or killed.
+#ifndef TRITONRL_TOOLS_TASK_CHECK_FINDINGS_JOURNAL_H_
+#define TRITONRL_TOOLS_TASK_CHECK_FINDINGS_JOURNAL_H_
 
 #include <map>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/jsonl.h"
-#include "tools/kernelbook/task_checker.h"
+#include "tools/task_check/task_checker.h"
 
 namespace tritonrl {
 
@@ -37,4 +37,4 @@ class FindingsJournal {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TOOLS_KERNELBOOK_FINDINGS_JOURNAL_H_
+#endif  // TRITONRL_TOOLS_TASK_CHECK_FINDINGS_JOURNAL_H_

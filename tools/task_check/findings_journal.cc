@@ -1,7 +1,8 @@
-#include "tools/kernelbook/findings_journal.h"
+#include "tools/task_check/findings_journal.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 
@@ -31,7 +32,12 @@ absl::StatusOr<std::unique_ptr<FindingsJournal>> FindingsJournal::Open(const std
         const std::string *key = Member(json, "key"), *reason = Member(json, "reason"),
                           *message = Member(json, "message");
         if (key == nullptr || reason == nullptr || message == nullptr) return false;
-        findings[*key] = {*reason, *message};
+        std::vector<std::string> inputs;
+        for (const Json& input : json.value("inputs", Json::array())) {
+          if (!input.is_string()) return false;
+          inputs.push_back(input.get<std::string>());
+        }
+        findings[*key] = {*reason, *message, std::move(inputs)};
         return true;
       }));
   absl::MutexLock lock(&journal->mutex_);
@@ -47,7 +53,10 @@ const TaskFinding* FindingsJournal::Find(const std::string& key) const {
 }
 
 absl::Status FindingsJournal::Append(const std::string& key, const TaskFinding& finding) {
-  const Json json = {{"key", key}, {"reason", finding.reason}, {"message", finding.message}};
+  const Json json = {{"key", key},
+                     {"reason", finding.reason},
+                     {"message", finding.message},
+                     {"inputs", finding.inputs}};
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(
       file_->Append(json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace)));

@@ -1,4 +1,4 @@
-#include "tools/kernelbook/task_checker.h"
+#include "tools/task_check/task_checker.h"
 
 #include <algorithm>
 #include <iterator>
@@ -27,12 +27,27 @@ using Json = nlohmann::json;
 // A task waits for a worker that runs another one, or that starts anew after a crash.
 constexpr absl::Duration kQueueTime = absl::Minutes(5);
 constexpr size_t kMaxMessage = 400;
-constexpr char kProgram[] = "tools/kernelbook/check/check_task.py";
+constexpr size_t kMaxInputs = 256, kMaxInputText = 500;
+constexpr int kAttempts = 2;  // runs of a task whose worker is lost
+constexpr char kProgram[] = "tools/task_check/python/check_task.py";
 constexpr absl::string_view kReasons[] = {
     "ok",         "load_error",     "construct_error",  "input_error",
     "run_error",  "needs_gradient", "no_tensor_output", "unsupported_values",
     "not_finite", "random_result",  "constant_result",  "out_of_memory",
 };
+
+// Reads the member "inputs" of a result; false if it has another form.
+bool ParseInputs(const Json& result, std::vector<std::string>* inputs) {
+  const auto found = result.find("inputs");
+  if (found == result.end() || !found->is_array() || found->size() > kMaxInputs) return false;
+  for (const Json& input : *found) {
+    if (!input.is_string()) return false;
+    std::string text = input.get<std::string>();
+    if (text.size() > kMaxInputText) return false;
+    inputs->push_back(RepairUtf8(text));
+  }
+  return true;
+}
 
 // Reads the last line of the result channel. The task may have written to it: nullopt unless the
 // line has the form of a result.
@@ -42,11 +57,12 @@ std::optional<TaskFinding> ParseResult(absl::string_view channel) {
   const Json json = Json::parse(lines[0], nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.size() != 1 || !json.contains("result")) return std::nullopt;
   const Json& result = json["result"];
-  if (!result.is_object() || result.size() != 2) return std::nullopt;
+  if (!result.is_object() || result.size() != 3) return std::nullopt;
   for (const char* name : {"reason", "message"}) {
     if (!result.contains(name) || !result[name].is_string()) return std::nullopt;
   }
   TaskFinding finding{result["reason"].get<std::string>(), result["message"].get<std::string>()};
+  if (!ParseInputs(result, &finding.inputs)) return std::nullopt;
   if (std::find(std::begin(kReasons), std::end(kReasons), finding.reason) == std::end(kReasons)) {
     return std::nullopt;
   }
@@ -69,6 +85,11 @@ TaskFinding FindingOfExit(const JobReport& report) {
   return *std::move(finding);
 }
 
+std::string JobText(const std::string& source, bool inputs_only) {
+  const Json job = {{"source", source}, {"seeds", {1, 2}}, {"inputs_only", inputs_only}};
+  return job.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TaskChecker>> TaskChecker::Start(const TaskCheckerOptions& options) {
@@ -79,6 +100,8 @@ absl::StatusOr<std::unique_ptr<TaskChecker>> TaskChecker::Start(const TaskChecke
   pool.runner = "check_task";
   pool.extra_python_dirs = {DirName(program)};
   pool.limits.set_wall_seconds(options.wall_seconds);
+  // The time limit is to end a task, not the limit of processor time, whose default is one minute.
+  pool.limits.set_cpu_seconds(std::max(60.0, 4 * options.wall_seconds));
   pool.limits.set_memory_bytes(options.memory_bytes);
   std::unique_ptr<TaskChecker> checker(new TaskChecker());
   ASSIGN_OR_RETURN(checker->pool_, WorkerPool::Start(pool));
@@ -93,10 +116,22 @@ absl::StatusOr<std::string> TaskChecker::Version(const TaskCheckerOptions& optio
 }
 
 absl::StatusOr<TaskFinding> TaskChecker::Run(const std::string& source) {
-  const Json job = {{"source", source}, {"seeds", {1, 2}}};
-  const std::string text = job.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  return RunJob(JobText(source, /*inputs_only=*/false));
+}
+
+absl::StatusOr<TaskFinding> TaskChecker::RunInputs(const std::string& source) {
+  return RunJob(JobText(source, /*inputs_only=*/true));
+}
+
+absl::StatusOr<TaskFinding> TaskChecker::RunJob(const std::string& job) {
+  absl::StatusOr<TaskFinding> finding = RunOnce(job);
+  for (int attempt = 1; attempt < kAttempts && !finding.ok(); ++attempt) finding = RunOnce(job);
+  return finding;
+}
+
+absl::StatusOr<TaskFinding> TaskChecker::RunOnce(const std::string& job) {
   const absl::Time deadline = absl::Now() + kQueueTime + absl::Seconds(limits_.wall_seconds());
-  const JobReport report = pool_->Run(text, limits_, deadline);
+  const JobReport report = pool_->Run(job, limits_, deadline);
   switch (report.end) {
     case JobEnd::kExit:
       return FindingOfExit(report);

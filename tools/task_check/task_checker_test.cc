@@ -1,4 +1,4 @@
-#include "tools/kernelbook/task_checker.h"
+#include "tools/task_check/task_checker.h"
 
 #include <memory>
 #include <string>
@@ -11,7 +11,9 @@
 namespace tritonrl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kTask[] = R"py(
 import torch
@@ -72,6 +74,32 @@ TEST_F(TaskCheckerTest, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(finding.message, HasSubstr("forward fails at line 8: AttributeError"));
   EXPECT_THAT(RunChanged("[[], {\"scale\": 2}]", "[[], {\"factor\": 2}]").message,
               HasSubstr("the model cannot be constructed: TypeError"));
+}
+
+TEST_F(TaskCheckerTest, DescribesTheInputsAsFarAsTheyAreMade) {
+  EXPECT_THAT(Run(kTask).inputs, ElementsAre("float32[4, 4]"));
+  EXPECT_THAT(
+      RunChanged("[torch.rand([4, 4])]", "[torch.rand([4, 4]), {'a': 3, 'b': None}]").inputs,
+      ElementsAre("float32[4, 4]", "number", "NoneType"));
+  EXPECT_THAT(RunChanged("x * self.scale", "x * self.shift").inputs, ElementsAre("float32[4, 4]"));
+  EXPECT_THAT(RunChanged("[torch.rand([4, 4])]", "[1 // 0]").inputs, IsEmpty());
+}
+
+TEST_F(TaskCheckerTest, InputsAloneNeedNeitherModelNorMemory) {
+  const auto inputs = [](const std::string& from, const std::string& to) {
+    const auto finding = checker_->RunInputs(absl::StrReplaceAll(kTask, {{from, to}}));
+    EXPECT_TRUE(finding.ok()) << finding.status();
+    return finding.value_or(TaskFinding());
+  };
+  const TaskFinding large = inputs("[4, 4]", "[1 << 20, 1 << 20]");  // 4 TiB
+  EXPECT_EQ(large.reason, "ok") << large.message;
+  EXPECT_THAT(large.inputs, ElementsAre("float32[1048576, 1048576]"));
+  EXPECT_THAT(inputs("x * self.scale", "x * self.shift").inputs, ElementsAre("float32[4, 4]"));
+  // Reads an element, so that the inputs have to be made.
+  EXPECT_THAT(
+      inputs("[torch.rand([4, 4])]", "[torch.rand([4, int(torch.ones(1).item()) + 1])]").inputs,
+      ElementsAre("float32[4, 2]"));
+  EXPECT_EQ(inputs("[torch.rand([4, 4])]", "[1 // 0]").reason, "input_error");
 }
 
 TEST_F(TaskCheckerTest, ATaskThatEndsItsProcessHarmsNoOther) {

@@ -1,9 +1,10 @@
 // Runs tasks in the sandbox and says whether they are sound.
-#ifndef TRITONRL_TOOLS_KERNELBOOK_TASK_CHECKER_H_
-#define TRITONRL_TOOLS_KERNELBOOK_TASK_CHECKER_H_
+#ifndef TRITONRL_TOOLS_TASK_CHECK_TASK_CHECKER_H_
+#define TRITONRL_TOOLS_TASK_CHECK_TASK_CHECKER_H_
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,9 @@ struct TaskCheckerOptions {
 struct TaskFinding {
   std::string reason;
   std::string message;  // one sentence; "" with "ok"
+  // Of each input, in order: "float32[16, 256]" for a tensor, "number" or the type's name for
+  // others. Empty if get_inputs() did not return, or if the process was ended.
+  std::vector<std::string> inputs;
   bool ok() const { return reason == "ok"; }
 };
 
@@ -35,14 +39,23 @@ class TaskChecker {
   static absl::StatusOr<std::unique_ptr<TaskChecker>> Start(const TaskCheckerOptions& options);
 
   // Runs `source` in a fresh process: constructs the model and calls forward twice on each of two
-  // sets of inputs. Unavailable: the run says nothing about the task, because its worker was lost.
+  // sets of inputs. Unavailable: the run says nothing about the task, because its worker was lost,
+  // twice.
   absl::StatusOr<TaskFinding> Run(const std::string& source);
+
+  // The same for get_inputs() alone, which needs neither the model nor, as far as torch's meta
+  // device allows it, memory for the inputs.
+  absl::StatusOr<TaskFinding> RunInputs(const std::string& source);
+
+  int workers() const { return pool_->workers(); }
 
   // A text that changes whenever findings could: a hash of the checker's program and the limits.
   static absl::StatusOr<std::string> Version(const TaskCheckerOptions& options);
 
  private:
   TaskChecker() = default;
+  absl::StatusOr<TaskFinding> RunJob(const std::string& job);
+  absl::StatusOr<TaskFinding> RunOnce(const std::string& job);
 
   std::unique_ptr<WorkerPool> pool_;
   ExecLimits limits_;
@@ -50,4 +63,4 @@ class TaskChecker {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_TOOLS_KERNELBOOK_TASK_CHECKER_H_
+#endif  // TRITONRL_TOOLS_TASK_CHECK_TASK_CHECKER_H_

@@ -1,6 +1,8 @@
 """Runs one task inside a worker's job and says whether it is a sound task: a runner of exec/python/worker.py.
 
-job: {"source": the task file, "seeds": two seeds of inputs}; result: {"reason": "ok" or why not, "message": a sentence}.
+job: {"source": the task file, "seeds": two seeds of inputs, "inputs_only": whether only get_inputs() runs}
+result: {"reason": "ok" or why not, "message": a sentence, "inputs": a text for each input, such as "float32[4, 8]";
+empty if get_inputs() did not return}
 The task runs twice on the inputs of each seed, without gradients.
 """
 
@@ -17,6 +19,7 @@ import sources
 from failures import JobFailure, describe, line_in_file, memory_outcome, one_line
 
 _WEIGHTS_SEED = 1
+_MOST_INPUTS, _MOST_TEXT = 256, 120  # of the result's "inputs", and of the bytes of each
 _WARM_SOURCE = """
 import torch
 class Model(torch.nn.Module):
@@ -47,39 +50,67 @@ class _Sizes(layout.Describer):
 
 def run_job(job):
     """The result; never raises."""
+    inputs = []
     try:
-        _check(job["source"], job["seeds"])
+        if job["inputs_only"]:
+            inputs += _texts(_inputs_alone(job["source"], job["seeds"][0]))
+        else:
+            _check(job["source"], job["seeds"], inputs)
     except _Refused as refused:
-        return {"reason": refused.reason, "message": one_line(refused.message)}
-    return {"reason": "ok", "message": ""}
+        return {"reason": refused.reason, "message": one_line(refused.message), "inputs": inputs}
+    return {"reason": "ok", "message": "", "inputs": inputs}
 
 
 def warm_up():
     """Once in a parent that forks jobs: loads the libraries that most tasks use."""
     torch.set_num_threads(1)
-    result = run_job({"source": _WARM_SOURCE, "seeds": [1, 2]})
+    result = run_job({"source": _WARM_SOURCE, "seeds": [1, 2], "inputs_only": False})
     if result["reason"] != "ok":
         raise RuntimeError(f"the warm-up task ended with {result['reason']}: {result['message']}")
 
 
-def _check(source, seeds):
-    module = _step("load_error", "the file does not load", lambda: sources.load_reference(source))
+def _check(source, seeds, texts):
+    """Raises _Refused; `texts` gets the texts of the inputs. Holds at most two sets of inputs and two results."""
+    module = _load(source)
     arguments = _step("construct_error", "get_init_inputs() fails", lambda: sources.init_inputs(module))
     build = lambda: sources.build_model(module.Model, arguments, _WEIGHTS_SEED)
     model = _step("construct_error", "the model cannot be constructed", build)
-    first, again, second = (_inputs(module, seed) for seed in (seeds[0], seeds[0], seeds[1]))
+    first = _inputs(module, seeds[0])
     _can_be_handed_over(arguments, "get_init_inputs()")
     _can_be_handed_over(first, "get_inputs()")
-    if not _same(first, again):
+    texts += _texts(first)
+    if not _same(first, _inputs(module, seeds[0])):
         raise _Refused("random_result", "get_inputs() gives other inputs for the same seed")
-    outputs = [_call(model, inputs, seed) for seed, inputs in enumerate((first, first, second, second))]
-    for output in outputs:
-        _check_output(output)
-    if not _same(outputs[0], outputs[1]) or not _same(outputs[2], outputs[3]):
-        raise _Refused("random_result", "two calls with the same inputs give different results")
-    if _same(outputs[0], outputs[2]):
+    output = _result(model, first, (0, 1))
+    second = _inputs(module, seeds[1])
+    if _same(output, _result(model, second, (2, 3))):
         why = "get_inputs() gives the same for each seed" if _same(first, second) else "other inputs give the same"
         raise _Refused("constant_result", f"the result is constant: {why}")
+
+
+def _load(source):
+    return _step("load_error", "the file does not load", lambda: sources.load_reference(source))
+
+
+def _inputs_alone(source, seed):
+    """The inputs, without memory for them where get_inputs() runs on torch's meta device, whose tensors have no
+    elements. It does not where it reads an element."""
+    module = _load(source)
+    try:
+        with torch.device("meta"):
+            return reference.inputs_of(module)
+    except BaseException:
+        return _inputs(module, seed)
+
+
+def _texts(inputs):
+    return [_text(leaf)[:_MOST_TEXT] for _, leaf in layout.flatten(inputs)[:_MOST_INPUTS]]
+
+
+def _text(leaf):
+    if isinstance(leaf, torch.Tensor):
+        return f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(str(size) for size in leaf.shape)}]"
+    return "number" if isinstance(leaf, (bool, int, float)) else type(leaf).__name__
 
 
 def _step(reason, what, work):
@@ -111,6 +142,14 @@ def _can_be_handed_over(value, what):
         raise _Refused("unsupported_values", failure.message) from failure
 
 
+def _result(model, inputs, seeds):
+    """The result of a call, which is that of a second one."""
+    first, second = (_checked(_call(model, inputs, seed)) for seed in seeds)
+    if not _same(first, second):
+        raise _Refused("random_result", "two calls with the same inputs give different results")
+    return first
+
+
 def _call(model, inputs, seed):
     """The result of one call on copies of the inputs."""
 
@@ -133,7 +172,7 @@ def _call(model, inputs, seed):
         raise refused from error
 
 
-def _check_output(output):
+def _checked(output):
     tensors = layout.tensors(output)
     if not any(tensor.numel() for tensor in tensors):
         raise _Refused("no_tensor_output", "forward returns no tensor with elements")
@@ -143,6 +182,7 @@ def _check_output(output):
             tensor = tensor.float()  # float8 has no isfinite
         if not bool(torch.isfinite(tensor).all()):
             raise _Refused("not_finite", "forward's result holds NaN or infinity")
+    return output
 
 
 def _same(a, b):
