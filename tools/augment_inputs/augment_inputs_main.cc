@@ -1,8 +1,9 @@
 // Makes variants of tasks with other input shapes by a model's answers. Examples:
 //   bazel run //tools:augment_inputs -- --tasks=data/kernelbook/labelled
 //       --out=data/kernelbook/augmented --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
-//   bazel run //tools:augment_inputs -- --tasks=KernelBench/level1 --out=data/kernelbench_shapes
-//       --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
+// KernelBench with five input shapes for each task:
+//   bazel run //tools:augment_inputs -- --tasks=data/kernelbench --out=data/kernelbench_shapes
+//       --rounds=4 --time_limit=120 --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -26,15 +27,22 @@ ABSL_FLAG(std::string, out, "",
 ABSL_FLAG(std::string, prompt_file, "",
           "Prompt with the placeholders {task} and {variants}; empty: "
           "tools/augment_inputs/prompt.txt.");
+ABSL_FLAG(std::string, prompt_again_file, "",
+          "Prompt of later rounds with the placeholders {task}, {variants}, {shapes}, {failed} and "
+          "{limits}; empty: tools/augment_inputs/prompt_again.txt.");
 ABSL_FLAG(int, variants, 5, "Variants of each task, at most; 1 to 10.");
+ABSL_FLAG(
+    int, rounds, 1,
+    "Answers for a task, at most, 1 to 10: above 1 a task with fewer than --variants variants "
+    "after the checks is asked again, with what failed and why.");
 ABSL_FLAG(bool, with_originals, false, "Also write the tasks themselves.");
 ABSL_FLAG(double, temperature, 1.0, "Sampling temperature.");
 ABSL_FLAG(double, top_p, 1.0, "Nucleus sampling.");
 ABSL_FLAG(int, max_tokens, 16384, "Limit of an answer.");
 ABSL_FLAG(uint64_t, seed, 0, "Of the answers' seeds.");
-ABSL_FLAG(int, workers, 0, "References that run at the same time; 0: one for each core.");
-ABSL_FLAG(double, time_limit, 30, "Seconds for one run of a reference.");
-ABSL_FLAG(double, memory_gb, 4, "Memory of one run of a reference, in GiB.");
+ABSL_FLAG(int, workers, 0, "Checks that run at the same time; 0: one for each core.");
+ABSL_FLAG(double, time_limit, 30, "Seconds for the check of a variant: four runs.");
+ABSL_FLAG(double, memory_gb, 4, "Memory for the check of a variant, in GiB.");
 ABSL_FLAG(std::string, sandbox, "bubblewrap",
           "bubblewrap, or none: run the tasks without confinement.");
 
@@ -43,7 +51,7 @@ namespace {
 
 constexpr char kUsage[] =
     "Makes variants of tasks with other input shapes by a model's answers, and keeps those that "
-    "run.\n"
+    "pass the checks of imported tasks.\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag or input, 75 stopped by a signal.";
 
 absl::Status SetChecks(AugmentOptions* options) {
@@ -69,6 +77,7 @@ absl::Status SetChecks(AugmentOptions* options) {
 absl::StatusOr<AugmentOptions> OptionsFromFlags() {
   AugmentOptions options;
   options.variants = absl::GetFlag(FLAGS_variants);
+  options.rounds = absl::GetFlag(FLAGS_rounds);
   options.with_originals = absl::GetFlag(FLAGS_with_originals);
   options.ask.temperature = absl::GetFlag(FLAGS_temperature);
   options.ask.top_p = absl::GetFlag(FLAGS_top_p);
@@ -79,10 +88,15 @@ absl::StatusOr<AugmentOptions> OptionsFromFlags() {
   if (options.variants < 1 || options.variants > 10) {
     return absl::InvalidArgumentError("--variants must be 1 to 10");
   }
+  if (options.rounds < 1 || options.rounds > 10) {
+    return absl::InvalidArgumentError("--rounds must be 1 to 10");
+  }
   RETURN_IF_ERROR(CheckAskSettings(options.ask));
   RETURN_IF_ERROR(SetChecks(&options));
   ASSIGN_OR_RETURN(options.prompt, ReadTaskPrompt(absl::GetFlag(FLAGS_prompt_file),
                                                   "tools/augment_inputs/prompt.txt"));
+  ASSIGN_OR_RETURN(options.prompt_again, ReadTaskPrompt(absl::GetFlag(FLAGS_prompt_again_file),
+                                                        "tools/augment_inputs/prompt_again.txt"));
   ASSIGN_OR_RETURN(options.tasks, LoadTasksFlag(absl::GetFlag(FLAGS_tasks)));
   ASSIGN_OR_RETURN(options.out,
                    OutFolderFlag(absl::GetFlag(FLAGS_out), absl::GetFlag(FLAGS_tasks)));
@@ -103,8 +117,17 @@ absl::StatusOr<bool> Run(const std::vector<char*>& rest) {
   std::printf("%s", AugmentTable(summary).c_str());
   std::printf("Written to %s: the tasks, variants.jsonl, left_out.jsonl, summary.json\n",
               options.out.c_str());
+  if (options.rounds > 1) {
+    std::printf("%s%s\n", CompleteTasksText(summary).c_str(),
+                summary.incomplete.empty() ? "" : "; left_out.jsonl says why");
+  }
   RETURN_IF_ERROR(summary.ended);
   RETURN_IF_ERROR(FailedRequestsError(summary.failed));
+  if (summary.lost > 0) {
+    return absl::UnavailableError(absl::StrCat("the workers that checked ", summary.lost,
+                                               summary.lost == 1 ? " task" : " tasks",
+                                               " were lost; the same command checks again"));
+  }
   return true;
 }
 

@@ -1,25 +1,23 @@
-// The program augment_inputs against a mock endpoint; variants run in the sandbox.
-#include "tools/augment_inputs/augment.h"
-
+// The program augment_inputs against a mock endpoint: what it asks, keeps and says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
 #include "base/run_command.h"
-#include "base/runfiles.h"
 #include "base/testing/small_disk.h"
 #include "nlohmann/json.hpp"
 #include "tasks/loader.h"
+#include "tools/augment_inputs/testing/augment_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -27,76 +25,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// A task in KernelBench form with a parameter that fixes a size.
-constexpr char kLinear[] = R"(import torch
-import torch.nn as nn
-
-batch = 4
-
-
-class Model(nn.Module):
-    def __init__(self, features):
-        super().__init__()
-        self.linear = nn.Linear(features, 3)
-
-    def forward(self, x):
-        return self.linear(x)
-
-
-def get_inputs():
-    return [torch.rand(batch, 8)]
-
-
-def get_init_inputs():
-    return [8]
-)";
-
-std::string Block(const std::string& value) {
-  return absl::StrCat("```python\ndef get_inputs():\n    return ", value, "\n```\n");
-}
-
-class AugmentTest : public testing::Test {
- protected:
-  void SetUp() override {
-    auto folder = MakeTempDirectory("augment_");
-    ASSERT_TRUE(folder.ok()) << folder.status();
-    dir_ = *folder;
-    out_ = dir_ + "/out";
-    tasks_ = dir_ + "/tasks";
-    Add("level1/linear", kLinear);
-  }
-  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
-
-  void Add(const std::string& name, const std::string& source) {
-    const std::string file = absl::StrCat(tasks_, "/", name, ".py");
-    ASSERT_TRUE(CreateDirectories(DirName(file)).ok());
-    ASSERT_TRUE(WriteFileAtomic(file, source).ok());
-  }
-
-  std::vector<std::string> Command(const std::vector<std::string>& flags) const {
-    std::vector<std::string> argv = {*Runfile("tools/augment_inputs/augment_inputs"),
-                                     "--tasks=" + tasks_, "--out=" + out_, "--model=writer",
-                                     "--workers=1"};
-    argv.insert(argv.end(), flags.begin(), flags.end());
-    return argv;
-  }
-  CommandResult Run(const std::vector<std::string>& flags) {
-    const auto result = RunCommand(Command(flags), {.timeout = absl::Minutes(10)});
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.value_or(CommandResult());
-  }
-
-  std::vector<json> Lines(const std::string& file) {
-    std::vector<json> lines;
-    const std::string text = ReadFile(out_ + "/" + file).value_or("");
-    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-      lines.push_back(json::parse(line));
-    }
-    return lines;
-  }
-
-  std::string dir_, out_, tasks_;
-};
+using AugmentTest = AugmentFixture;
 
 TEST_F(AugmentTest, KeepsVariantsThatRunAndDiffer) {
   Add("broken", absl::StrCat(kLinear, "\nraise RuntimeError('no')\n"));
@@ -133,29 +62,13 @@ TEST_F(AugmentTest, KeepsVariantsThatRunAndDiffer) {
   EXPECT_EQ(summary["kept"], 3);
   EXPECT_EQ(summary["left_out"]["same shapes"], 2);
   EXPECT_EQ(summary["left_out"]["other inputs"], 1);
-  EXPECT_EQ(summary["left_out"]["reference_failed"], 2);
+  EXPECT_EQ(summary["left_out"]["run_error"], 2);
 
   // The same command asks and runs nothing again; fewer variants remove what is too much.
   const std::string checks = *ReadFile(out_ + "/checks.jsonl");
   ASSERT_EQ(Run(flags).exit_code, 0);
   EXPECT_EQ(endpoint.requests(), 2);
   EXPECT_EQ(*ReadFile(out_ + "/checks.jsonl"), checks);
-}
-
-TEST_F(AugmentTest, LimitsOfTheRunHold) {
-  MockEndpoint endpoint([](const MockRequest&) {
-    return MockReply::Chat(absl::StrCat(Block("[torch.rand(1 << 27, 8)]"),
-                                        "```python\ndef get_inputs():\n    while True:\n"
-                                        "        pass\n```\n",
-                                        Block("[torch.rand(5, 8)]")));
-  });
-  const CommandResult result =
-      Run({"--endpoint=" + endpoint.url(), "--time_limit=20", "--memory_gb=1", "--with_originals"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
-  EXPECT_EQ(summary["kept"], 1);
-  EXPECT_TRUE(FileExists(out_ + "/level1/linear.py"));
-  EXPECT_THAT(*ReadFile(out_ + "/level1/linear_v1.py"), HasSubstr("torch.rand(5, 8)"));
 }
 
 TEST_F(AugmentTest, AnAnswerInAnotherFormIsKeptAskedForAgainAndThenSaid) {
@@ -257,6 +170,7 @@ TEST_F(AugmentTest, MistakesAreOneSentence) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--endpoint is missing"},
       {{url, "--variants=11"}, "--variants must be 1 to 10"},
+      {{url, "--rounds=0"}, "--rounds must be 1 to 10"},
       {{url, "--time_limit=0"}, "--time_limit must be above 0"},
       {{url, "--memory_gb=0"}, "--memory_gb must be above 0"},
       {{url, "--out=" + tasks_ + "/"}, "--out and --tasks are the same folder"},
@@ -267,19 +181,6 @@ TEST_F(AugmentTest, MistakesAreOneSentence) {
     EXPECT_NE(result.exit_code, 0) << part;
     EXPECT_THAT(result.err, HasSubstr(part));
   }
-}
-
-TEST(CompareInputsTest, SaysWhatDiffers) {
-  const std::vector<std::string> original = {"float32[4, 8]", "number"};
-  EXPECT_EQ(CompareInputs(original, {"float32[4, 9]", "number"}), "");
-  EXPECT_EQ(CompareInputs(original, original), "same shapes");
-  EXPECT_EQ(CompareInputs(original, {"float32[4, 9]"}), "other inputs: 1 instead of 2");
-  EXPECT_EQ(CompareInputs(original, {"float32[4]", "number"}),
-            "other inputs: input 0 is float32 of 1 dimensions instead of float32 of 2 dimensions");
-  EXPECT_EQ(CompareInputs({"float32[]"}, {"float32[3]"}),
-            "other inputs: input 0 is float32 of 1 dimensions instead of float32 of 0 dimensions");
-  EXPECT_EQ(CompareInputs(original, {"int64[4, 9]", "number"}),
-            "other inputs: input 0 is int64 of 2 dimensions instead of float32 of 2 dimensions");
 }
 
 }  // namespace

@@ -249,7 +249,7 @@ void ChainTest::Augment() const {
   const json summary = json::parse(Text(out + "/summary.json"));
   EXPECT_EQ(summary["broken"], 0);
   EXPECT_EQ(summary["proposed"], kTasks + same);
-  EXPECT_EQ(summary["left_out"], (json{{"reference_failed", fail}, {"same shapes", same}}));
+  EXPECT_EQ(summary["left_out"], (json{{"run_error", fail}, {"same shapes", same}}));
   EXPECT_EQ(summary["kept"], kTasks - fail);
   // Each variant is a task beside the labelled ones, of its task's level.
   const std::vector<Task> variants = TasksOf(out);
