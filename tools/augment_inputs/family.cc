@@ -17,6 +17,16 @@ constexpr absl::string_view kNotBroken[] = {
     "not_finite", kSandboxError,
 };
 
+// What a program with dropout or a constant result is: true of all its variants.
+constexpr absl::string_view kOwnResult[] = {"random_result", "constant_result"};
+
+// Whether the task itself has the result for which its variant would be left out.
+bool IsTasksOwn(const Family& family, const TaskFinding& finding) {
+  return finding.reason == family.original.reason &&
+         std::find(std::begin(kOwnResult), std::end(kOwnResult), finding.reason) !=
+             std::end(kOwnResult);
+}
+
 // "float32 of 2 dimensions" for "float32[16, 256]": what all variants have in common.
 std::string TypeOf(const std::string& input) {
   const size_t bracket = input.find('[');
@@ -54,7 +64,8 @@ std::string CompareInputs(const std::vector<std::string>& original,
 }
 
 std::string ReasonToLeaveOut(const Family& family, const TaskFinding& finding) {
-  if (!finding.ok()) return absl::StrCat(finding.reason, ": ", finding.message);
+  if (!finding.ok() && !IsTasksOwn(family, finding))
+    return absl::StrCat(finding.reason, ": ", finding.message);
   std::vector<const std::vector<std::string>*> known;
   if (!family.inputs.empty()) known.push_back(&family.inputs);
   for (const Variant& variant : family.variants) {

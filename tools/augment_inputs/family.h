@@ -46,9 +46,10 @@ struct Family {
 std::string CompareInputs(const std::vector<std::string>& original,
                           const std::vector<std::string>& variant);
 
-// Why a further variant with this finding is not kept; "": it is. Its inputs are compared with the
-// task's own, and where these are unknown with those of the first variant that is kept: then the
-// variants agree with each other, and may repeat the task's own shapes.
+// Why a further variant with this finding is not kept; "": it is. A random or constant result
+// counts only if the task itself has none. The variant's inputs are compared with the task's own,
+// and where these are unknown with those of the first variant that is kept: then the variants agree
+// with each other, and may repeat the task's own shapes.
 std::string ReasonToLeaveOut(const Family& family, const TaskFinding& finding);
 
 }  // namespace tritonrl

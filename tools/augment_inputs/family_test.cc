@@ -47,6 +47,18 @@ TEST(ReasonToLeaveOutTest, ComparesWithTheTaskAndTheVariantsThatAreKept) {
             "timeout: it ran longer than 30 s");
 }
 
+TEST(ReasonToLeaveOutTest, AVariantMayBeAsRandomAsItsTask) {
+  Family family;
+  family.inputs = {"float32[4, 8]"};
+  const TaskFinding random = {"random_result", "two runs differ", {"float32[5, 8]"}};
+  family.original = {"ok", "", family.inputs};
+  EXPECT_EQ(ReasonToLeaveOut(family, random), "random_result: two runs differ");
+  family.original = {"random_result", "two runs differ", family.inputs};
+  EXPECT_EQ(ReasonToLeaveOut(family, random), "");
+  EXPECT_EQ(ReasonToLeaveOut(family, {"constant_result", "one value", {"float32[5, 8]"}}),
+            "constant_result: one value");
+}
+
 TEST(ReasonToLeaveOutTest, VariantsOfATaskWithUnknownInputsAgreeWithEachOther) {
   Family family;
   EXPECT_EQ(ReasonToLeaveOut(family, Runs({"float32[7, 8]"})), "");
