@@ -190,10 +190,10 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   }
   const Tokenizer& tokenizer = *prepared.policy.tokenizer;
   const std::vector<PreparedTask>& tasks = prepared.tasks.tasks;
-  ASSIGN_OR_RETURN(const ResponseStyleChoice choice,
-                   ChoosePolicyStyle(options.response_style, options.code_block,
-                                     prepared.policy.folder, tasks.front(), tokenizer,
-                                     prepared.policy.chat.get()));
+  ASSIGN_OR_RETURN(
+      const ResponseStyleChoice choice,
+      ChoosePolicyStyle(options.response_style, options.code_block, prepared.policy.folder,
+                        tasks.front(), tokenizer, prepared.policy.chat.get()));
   prepared.style = choice.style;
   std::fprintf(stderr, "Prompts: %s.\nChat template: %s.\n%s.\nRules: %s, %s.\n",
                DescribePrompts(options.prompt, tasks, tokenizer).c_str(),
