@@ -11,6 +11,10 @@ _COPTS = [
     # comparison of the two would hide more than the warning shows.
     "-Wno-sign-compare",
     "-Wno-unknown-pragmas",
+    # GCC 12 gives these for sound code of std::string that comes out of a precompiled header.
+    "-Wno-array-bounds",
+    "-Wno-restrict",
+    "-Wno-stringop-overflow",
     # Headers of single operators instead of all of ATen: halves the compile time.
     "-DAT_PER_OPERATOR_HEADERS",
 ]
