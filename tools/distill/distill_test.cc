@@ -3,27 +3,19 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
 #include "base/run_command.h"
-#include "base/runfiles.h"
 #include "base/subprocess.h"
-#include "base/testing/small_disk.h"
-#include "model/testing/mini_folders.h"
 #include "nlohmann/json.hpp"
+#include "tools/distill/testing/distill_fixture.h"
 
 namespace tritonrl {
 namespace {
@@ -31,66 +23,8 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::string Data(const std::string& path) {
-  const auto file = Runfile(path);
-  EXPECT_TRUE(file.ok()) << file.status();
-  return file.value_or("");
-}
-
-class DistillTest : public testing::Test {
- protected:
-  void SetUp() override {
-    auto folder = MakeTempDirectory("distill_");
-    ASSERT_TRUE(folder.ok()) << folder.status();
-    dir_ = *folder;
-    out_ = dir_ + "/out";
-    program_ = Data("tools/distill/distill");
-  }
-  void TearDown() override { EXPECT_TRUE(RemoveTree(dir_).ok()); }
-
-  // A folder with `count` tasks that are all softmax, each with a comment of its own.
-  std::string Tasks(int count) {
-    const std::string source = *ReadFile(Data("verify/examples/softmax_reference.py"));
-    const std::string folder = dir_ + "/tasks";
-    EXPECT_TRUE(CreateDirectories(folder).ok());
-    for (int i = 0; i < count; ++i) {
-      const std::string text = absl::StrCat(source, "\nTASK_NUMBER = ", i, "\n");
-      EXPECT_TRUE(WriteFileAtomic(absl::StrCat(folder, "/task_", i, ".py"), text).ok());
-    }
-    return folder;
-  }
-
-  std::vector<std::string> Command(const std::vector<std::string>& flags) const {
-    std::vector<std::string> argv = {program_, "--out=" + out_};
-    argv.insert(argv.end(), flags.begin(), flags.end());
-    return argv;
-  }
-  CommandResult Run(const std::vector<std::string>& flags) const {
-    const auto result = RunCommand(Command(flags), {.timeout = absl::Minutes(10)});
-    EXPECT_TRUE(result.ok()) << result.status();
-    return result.value_or(CommandResult());
-  }
-
-  std::vector<json> Lines(const std::string& file) const {
-    std::vector<json> lines;
-    const auto text = ReadFile(out_ + "/" + file);
-    EXPECT_TRUE(text.ok()) << text.status();
-    for (absl::string_view line : absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty())) {
-      lines.push_back(json::parse(line));
-    }
-    return lines;
-  }
-
-  std::string dir_, out_, program_;
-};
-
-std::string Program(const std::string& name) {
-  return absl::StrCat("```python\n", *ReadFile(Data("verify/examples/softmax_" + name + ".py")),
-                      "```\n");
-}
-
 TEST_F(DistillTest, WritesWhatTheTeacherDidWell) {
-  const std::string honest = Program("honest"), cheat = Program("cheat");
+  const std::string honest = ExampleProgram("honest"), cheat = ExampleProgram("cheat");
   // By the request's place: an honest program, a cheat, a cut answer, an answer without code.
   MockEndpoint endpoint([&](const MockRequest& request) {
     if (absl::StrContains(request.prompt, "TASK_NUMBER = 1\n")) {
@@ -159,7 +93,7 @@ TEST_F(DistillTest, WritesWhatTheTeacherDidWell) {
 }
 
 TEST_F(DistillTest, AKilledRunGoesOnWithoutAskingTwice) {
-  const std::string honest = Program("honest");
+  const std::string honest = ExampleProgram("honest");
   MockEndpoint endpoint([&](const MockRequest&) {
     MockReply reply = MockReply::Chat(honest, "a plan");
     reply.delay = absl::Milliseconds(50);
@@ -190,7 +124,7 @@ TEST_F(DistillTest, AKilledRunGoesOnWithoutAskingTwice) {
 }
 
 TEST_F(DistillTest, ASignalStopsAndTheSameCommandGoesOn) {
-  const std::string honest = Program("honest");
+  const std::string honest = ExampleProgram("honest");
   MockEndpoint endpoint([&](const MockRequest&) {
     MockReply reply = MockReply::Chat(honest, "a plan");
     reply.delay = absl::Milliseconds(50);
@@ -216,7 +150,7 @@ TEST_F(DistillTest, ASignalStopsAndTheSameCommandGoesOn) {
 }
 
 TEST_F(DistillTest, ACeilingEndsTheAskingAndWritesWhatIsThere) {
-  const std::string honest = Program("honest");
+  const std::string honest = ExampleProgram("honest");
   MockEndpoint endpoint([&](const MockRequest&) { return MockReply::Chat(honest, "a plan"); });
   // A response costs 0.01, and could cost 0.0102.
   const CommandResult result =
@@ -229,7 +163,7 @@ TEST_F(DistillTest, ACeilingEndsTheAskingAndWritesWhatIsThere) {
 }
 
 TEST_F(DistillTest, FullVerificationRunsTheSamples) {
-  const std::string honest = Program("honest"), wrong = Program("wrong");
+  const std::string honest = ExampleProgram("honest"), wrong = ExampleProgram("wrong");
   MockEndpoint endpoint([&](const MockRequest& request) {
     return MockReply::Chat(absl::StrContains(request.prompt, "TASK_NUMBER = 1\n") ? wrong : honest,
                            "a plan");
@@ -250,7 +184,8 @@ TEST_F(DistillTest, FullVerificationRunsTheSamples) {
 
 TEST_F(DistillTest, TheMiniPolicyIsATeacher) {
   const CommandResult result =
-      Run({"--tasks=" + Data("tasks/mini/heldout/level1"), "--policy=" + Data("model/mini"),
+      Run({"--tasks=" + DistillData("tasks/mini/heldout/level1"),
+           "--policy=" + DistillData("model/mini"),
            "--policy_flags=--device=cpu --max_num_seqs=8 --threads=1", "--prompt_file=mini",
            "--temperature=1", "--top_p=1", "--max_tokens=600", "--samples=2", "--eval_share=0.1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -262,122 +197,6 @@ TEST_F(DistillTest, TheMiniPolicyIsATeacher) {
   EXPECT_GT(summary["response_form"].get<int>(), summary["responses"].get<int>() / 2);
   for (const json& line : Lines("sft_train.jsonl")) {
     EXPECT_THAT(line["response"].get<std::string>(), HasSubstr("<think>"));
-  }
-}
-
-TEST_F(DistillTest, MistakesAreOneSentence) {
-  const std::string tasks = "--tasks=" + Tasks(1);
-  const std::string endpoint = "--endpoint=http://127.0.0.1:1/v1", model = "--model=m";
-  unsetenv("TEST_DISTILL_KEY");
-  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{endpoint, model}, "--tasks is missing"},
-      {{tasks, model}, "--endpoint is missing"},
-      {{tasks, endpoint}, "--model is missing"},
-      {{tasks, endpoint, model, "--samples=11"}, "--samples must be 1 to 10"},
-      {{tasks, endpoint, model, "--temperature=3"}, "--temperature must be 0 to 2"},
-      {{tasks, endpoint, model, "--top_p=0"}, "--top_p must be above 0"},
-      {{tasks, endpoint, model, "--eval_share=1"}, "--eval_share must be 0 or more"},
-      {{tasks, endpoint, model, "--teacher=r2"}, "--teacher=r2 is unknown"},
-      {{tasks, endpoint, model, "--verify=most"}, "--verify=most is unknown"},
-      {{tasks, endpoint, model, "--keep=correct"}, "--keep=correct needs --verify=full"},
-      {{tasks, endpoint, model, "--api=odd"}, "--api=odd is unknown"},
-      {{tasks, endpoint, model, "--max_cost=1"}, "the cost ceiling needs the endpoint's prices"},
-      {{tasks, endpoint, model, "--api_key_variable=TEST_DISTILL_KEY"},
-       "TEST_DISTILL_KEY, which is not set"},
-      {{tasks, endpoint, model, "--extra=[]"}, "no JSON object"},
-      {{tasks, endpoint, model, "--set=wrokers=1"}, "wrokers"},
-      {{tasks, endpoint, "--policy=/no/model"}, "either --endpoint or --policy"},
-      {{tasks, "--policy=/no/model"}, "--policy=/no/model is no folder"},
-      {{tasks, "--tasks=/no/tasks", endpoint, model}, "--tasks: "},
-  };
-  for (const auto& [flags, part] : cases) {
-    const CommandResult result = Run(flags);
-    EXPECT_EQ(result.exit_code, 2) << part << result.err;
-    EXPECT_THAT(result.err, HasSubstr(part));
-  }
-}
-
-TEST_F(DistillTest, AnEndpointThatIsDownAndAWrongKeyAreSaid) {
-  const CommandResult down = Run(
-      {"--tasks=" + Tasks(1), "--endpoint=http://127.0.0.1:1/v1", "--model=m", "--max_attempts=1"});
-  EXPECT_EQ(down.exit_code, 1);
-  EXPECT_THAT(down.err,
-              HasSubstr("distill: the teacher gave no response; the first request failed: "
-                        "task_0#0: the endpoint http://127.0.0.1:1/v1 gave no usable answer in 1 "
-                        "attempt: "));
-  EXPECT_THAT(down.err, HasSubstr("; the same command asks again\n"));
-  MockEndpoint endpoint([](const MockRequest&) { return MockReply::Chat("x"); }, "right");
-  setenv("TEST_DISTILL_KEY", "wrong", 1);
-  const CommandResult refused = Run({"--tasks=" + dir_ + "/tasks", "--endpoint=" + endpoint.url(),
-                                     "--model=m", "--api_key_variable=TEST_DISTILL_KEY"});
-  EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("refuses the key in the variable TEST_DISTILL_KEY"));
-  EXPECT_EQ(endpoint.requests(), 1);
-}
-
-TEST_F(DistillTest, ATaskWithoutInputsIsLeftOutByName) {
-  const std::string tasks = Tasks(2);
-  const std::string source = *ReadFile(tasks + "/task_1.py");
-  ASSERT_TRUE(WriteFileAtomic(tasks + "/task_1.py",
-                              absl::StrReplaceAll(source, {{"def get_inputs", "def inputs"}}))
-                  .ok());
-  const std::string honest = Program("honest");
-  MockEndpoint endpoint([&](const MockRequest&) { return MockReply::Chat(honest, "a plan"); });
-  const CommandResult result =
-      Run({"--tasks=" + tasks, "--endpoint=" + endpoint.url(), "--model=m", "--eval_share=0"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("left out: " + tasks + "/task_1.py:"));
-  EXPECT_THAT(result.err, HasSubstr(": function get_inputs() is missing\n"));
-  EXPECT_EQ(endpoint.requests(), 1);
-  EXPECT_EQ(Lines("sft_train.jsonl").size(), 1);
-}
-
-TEST_F(DistillTest, AFullDiskKeepsWhatWasAnswered) {
-  const std::string honest = Program("honest");
-  // An answer takes more than a page of the disk, which has room for a few.
-  MockEndpoint endpoint(
-      [&](const MockRequest&) { return MockReply::Chat(honest, std::string(5000, 'p')); });
-  const auto runs = RunOnASmallDisk(Command({"--tasks=" + Tasks(20), "--endpoint=" + endpoint.url(),
-                                             "--model=m", "--max_in_flight=2", "--verify=none"}),
-                                    out_, 32768, dir_ + "/full", dir_ + "/done");
-  ASSERT_TRUE(runs.ok()) << runs.status();
-  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
-  EXPECT_EQ(runs->first, 1) << runs->first_err;
-  EXPECT_THAT(runs->first_err,
-              HasSubstr("distill: cannot write " + out_ +
-                        "/responses.jsonl: No space left on "
-                        "device; make room there and run the same command again; "));
-  EXPECT_THAT(runs->first_err, HasSubstr(" lost and will be asked again\n"));
-  EXPECT_EQ(runs->second, 0) << runs->second_err;
-  out_ = dir_ + "/full";
-  const size_t kept = Lines("responses.jsonl").size();
-  EXPECT_GT(kept, 0);
-  EXPECT_LT(kept, 20);
-  // What was not written: at most what is submitted at the same time.
-  EXPECT_LE(endpoint.requests(), 20 + 2 * 2);
-  out_ = dir_ + "/done";
-  std::set<std::string> keys;
-  for (const json& line : Lines("responses.jsonl")) keys.insert(line["key"].get<std::string>());
-  EXPECT_EQ(keys.size(), 20);
-  EXPECT_EQ(Lines("responses.jsonl").size(), 20);
-  EXPECT_EQ(Lines("sft_train.jsonl").size() + Lines("sft_eval.jsonl").size(), 20);
-}
-
-TEST_F(DistillTest, APolicyThatCannotBeServedIsSaid) {
-  const std::string shard = WriteMiniWithMissingShard(dir_ + "/shard");
-  WriteMiniWithTemplate(dir_ + "/raises", kRaisingTemplate);
-  const std::vector<std::string> flags = {"--tasks=" + Tasks(1), "--policy_flags=--device=cpu",
-                                          "--prompt_file=mini"};
-  const std::pair<std::string, std::string> cases[] = {
-      {"/shard", shard + ": is missing, though model.safetensors.index.json lists it"},
-      {"/raises", RaisingTemplateError(dir_ + "/raises")},
-  };
-  for (const auto& [folder, sentence] : cases) {
-    const CommandResult result = Run({flags[0], flags[1], flags[2], "--policy=" + dir_ + folder});
-    EXPECT_EQ(result.exit_code, 1);
-    EXPECT_THAT(result.err, HasSubstr("serve: " + sentence));
-    EXPECT_THAT(result.err, HasSubstr("distill: the server of --policy ended before it was ready; "
-                                      "see its message above\n"));
   }
 }
 
