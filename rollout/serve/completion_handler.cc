@@ -52,9 +52,10 @@ CompletionHandler::CompletionHandler(CompletionSpec spec, const Tokenizer& token
       metrics_(metrics),
       open_(spec_.choices) {
   choices_.reserve(spec_.choices);
+  // Beside ids the log-probabilities must have an entry for each id, special tokens too.
+  const bool list_all = spec_.echo || spec_.head.token_ids;
   for (int i = 0; i < spec_.choices; ++i) {
-    choices_.push_back(
-        Choice{IncrementalDetokenizer(tokenizer, spec_.stop, /*list_all=*/spec_.echo)});
+    choices_.push_back(Choice{IncrementalDetokenizer(tokenizer, spec_.stop, list_all)});
     if (spec_.echo && !spec_.EchoWithLogProbs()) EchoPrompt(i, nullptr);
   }
 }

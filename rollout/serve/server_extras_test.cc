@@ -81,6 +81,35 @@ TEST_F(ServerTest, TokenIdsBesideTheText) {
   EXPECT_EQ(text, "abce");
 }
 
+TEST_F(ServerTest, EachTokenIdHasItsLogProb) {
+  Start();
+  for (const bool chat : {false, true}) {
+    const json message = {{"role", "user"}, {"content", "x"}};
+    auto reply = chat ? PostAsync("/v1/chat/completions", {{"messages", json::array({message})},
+                                                           {"logprobs", true},
+                                                           {"return_token_ids", true}})
+                      : PostAsync("/v1/completions",
+                                  Completion({{"logprobs", 0}, {"return_token_ids", true}}));
+    const GenerateRequest request = engine_.WaitForRequest(chat ? 1 : 0);
+    engine_.Draw(request, 0, 'a', -2);
+    engine_.Draw(request, 0, 257, -3);  // special, without a text
+    engine_.Draw(request, 0, 'b', -4);
+    engine_.Draw(request, 0, kEnd, -5);
+    engine_.End(request, 0, FinishReason::kStop);
+    const json choice = reply.get().json()["choices"][0];
+    EXPECT_EQ(chat ? choice["message"]["content"] : choice["text"], "ab");
+    EXPECT_EQ(choice["token_ids"], (json{'a', 257, 'b', kEnd}));
+    json values = json::array();
+    if (chat) {
+      for (const json& token : choice["logprobs"]["content"]) values.push_back(token["logprob"]);
+    } else {
+      values = choice["logprobs"]["token_logprobs"];
+      EXPECT_EQ(choice["logprobs"]["text_offset"], (json{0, 1, 1, 2}));
+    }
+    EXPECT_EQ(values, (json{-2, -3, -4, -5}));
+  }
+}
+
 TEST_F(ServerTest, EveryAnswerHasARequestId) {
   Start();
   const auto id = [&](const std::string& given) {

@@ -44,8 +44,9 @@ struct GenerationParams {
   // vLLM's prompt_logprobs: the number of alternatives for each token of the prompt; not set: none.
   std::optional<int32_t> prompt_log_probs;
   bool stream = false;
-  bool include_usage = false;     // stream_options.include_usage
-  bool return_token_ids = false;  // Return the ids of prompts and answers too.
+  bool include_usage = false;  // stream_options.include_usage
+  // Return the ids of prompts and answers too. Log-probabilities are then of each id of an answer.
+  bool return_token_ids = false;
 };
 
 // Reads the fields that both kinds of requests have: OpenAI's, and of the fields that vLLM and
