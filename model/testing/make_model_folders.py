@@ -1,7 +1,8 @@
 """Makes small model folders as people have them, for model_folders_test: make_model_folders.py OUT.
 
 OUT/expected.json tells, for each folder that `transformers` loads, what it makes of it: the ids of a prompt, greedy
-tokens and the log-probability of the first. The other folders are to be refused.
+tokens, the log-probability of each and the least distance between the two largest logits. The other folders are to be
+refused.
 """
 
 import json
@@ -13,7 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
-    AutoModelForCausalLM, AutoTokenizer, LlamaConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen3Config)
+    AutoModelForCausalLM, AutoTokenizer, GenerationConfig, LlamaConfig, PreTrainedTokenizerFast, Qwen2Config,
+    Qwen3Config)
 
 PROMPT = "def forward(self, x):\n    return x * 12.5  # it's\tNaïve 你好 😀"
 TOKENS = 10
@@ -137,12 +139,17 @@ class Maker:
     def expect(self, name):
         ids = AutoTokenizer.from_pretrained(self.path(name))(PROMPT)["input_ids"]
         model = AutoModelForCausalLM.from_pretrained(self.path(name), dtype=torch.float32).eval()
+        # In place of the folder's own settings, whose end token would end the answer.
+        model.generation_config = GenerationConfig(do_sample=False, max_new_tokens=TOKENS, pad_token_id=0,
+                                                   output_logits=True, return_dict_in_generate=True)
         tokens = torch.tensor([ids])
-        with torch.no_grad():
-            log_prob = model(tokens).logits[0, -1].log_softmax(-1).max()
-            greedy = model.generate(tokens, max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False,
-                                    pad_token_id=0, eos_token_id=None)[0, len(ids):]
-        return {"ids": ids, "greedy": greedy.tolist(), "log_prob": float(log_prob)}
+        out = model.generate(tokens, attention_mask=torch.ones_like(tokens))
+        greedy = out.sequences[0, len(ids):]
+        logits = torch.cat(out.logits)  # [answer, vocabulary]
+        largest = logits.topk(2).values
+        log_probs = logits.log_softmax(-1).gather(1, greedy[:, None])[:, 0]
+        return {"ids": ids, "greedy": greedy.tolist(), "log_probs": log_probs.tolist(),
+                "margin": float((largest[:, 0] - largest[:, 1]).min())}
 
 
 def main():
