@@ -15,6 +15,7 @@ _COPTS = [
     "-Wno-array-bounds",
     "-Wno-restrict",
     "-Wno-stringop-overflow",
+    "-Wno-stringop-overread",
     # Headers of single operators instead of all of ATen: halves the compile time.
     "-DAT_PER_OPERATOR_HEADERS",
 ]
