@@ -34,12 +34,6 @@ absl::StatusOr<Json> ParseArguments(const std::string& arguments, const char* na
   return json;
 }
 
-Json MessageJson(const ChatMessage& message) {
-  Json json = {{"role", message.role}, {"content", message.content}};
-  if (message.reasoning) json["reasoning_content"] = *message.reasoning;
-  return json;
-}
-
 // The content of a message, and its reasoning if it has one.
 std::vector<std::string*> TextsOf(ChatMessage* message) {
   std::vector<std::string*> texts = {&message->content};
@@ -49,7 +43,7 @@ std::vector<std::string*> TextsOf(ChatMessage* message) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ChatTemplate::Impl::Render(const std::vector<ChatMessage>& messages,
+absl::StatusOr<std::string> ChatTemplate::Impl::Render(std::span<const ChatMessage> messages,
                                                        bool add_generation_prompt,
                                                        const Json& more) const {
   if (renderer == nullptr) {
@@ -57,10 +51,9 @@ absl::StatusOr<std::string> ChatTemplate::Impl::Render(const std::vector<ChatMes
     for (const ChatMessage& message : messages) text += message.content;
     return text;
   }
-  Json list = Json::array(), all = variables;
-  for (const ChatMessage& message : messages) list.push_back(MessageJson(message));
+  Json all = variables;
   all.update(more);
-  absl::StatusOr<std::string> text = renderer->Render(list, add_generation_prompt, all);
+  absl::StatusOr<std::string> text = renderer->Render(messages, add_generation_prompt, all);
   if (!text.ok()) return Error(text.status());
   return text;
 }
@@ -87,9 +80,17 @@ absl::StatusOr<std::optional<MarkedText>> ChatTemplate::Impl::TryMarking(
   return marked;
 }
 
-absl::StatusOr<MarkedText> ChatTemplate::Impl::RenderMarked(
-    const std::vector<ChatMessage>& messages, bool add_generation_prompt, const Json& more) const {
+absl::StatusOr<MarkedText> ChatTemplate::Impl::RenderMarked(std::span<const ChatMessage> messages,
+                                                            bool add_generation_prompt,
+                                                            const Json& more) const {
   ASSIGN_OR_RETURN(std::string text, Render(messages, add_generation_prompt, more));
+  return Mark(std::move(text), messages, add_generation_prompt, more);
+}
+
+absl::StatusOr<MarkedText> ChatTemplate::Impl::Mark(std::string text,
+                                                    std::span<const ChatMessage> messages,
+                                                    bool add_generation_prompt,
+                                                    const Json& more) const {
   const auto holds_control = [&](const ChatMessage& message) {
     const bool thoughts = message.role != kAssistant;
     return !control.Find(message.content, thoughts).empty() ||
@@ -100,7 +101,8 @@ absl::StatusOr<MarkedText> ChatTemplate::Impl::RenderMarked(
   }
   for (const bool of_assistants : {true, false}) {
     ASSIGN_OR_RETURN(std::optional<MarkedText> marked,
-                     TryMarking(messages, of_assistants, add_generation_prompt, more, text));
+                     TryMarking({messages.begin(), messages.end()}, of_assistants,
+                                add_generation_prompt, more, text));
     if (marked) return *std::move(marked);
   }
   return absl::InvalidArgumentError(

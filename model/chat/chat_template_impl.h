@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,13 +30,16 @@ struct ChatTemplate::Impl {
   void FindEndOfTurn();
 
   // As ChatTemplate::Render, with the variables `more`.
-  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
+  absl::StatusOr<std::string> Render(std::span<const ChatMessage> messages,
                                      bool add_generation_prompt, const Json& more) const;
   // The same, and the places in the text that contents gave and that look like control tokens.
-  absl::StatusOr<MarkedText> RenderMarked(const std::vector<ChatMessage>& messages,
+  absl::StatusOr<MarkedText> RenderMarked(std::span<const ChatMessage> messages,
                                           bool add_generation_prompt, const Json& more) const;
-  // RenderMarked if the template copies these contents: if it writes `text`, its text for the
-  // messages, for contents with placeholders too. Else nullopt.
+  // RenderMarked for a conversation whose text is known.
+  absl::StatusOr<MarkedText> Mark(std::string text, std::span<const ChatMessage> messages,
+                                  bool add_generation_prompt, const Json& more) const;
+  // Mark if the template copies these contents: if it writes `text` for contents with placeholders
+  // too. Else nullopt.
   absl::StatusOr<std::optional<MarkedText>> TryMarking(std::vector<ChatMessage> messages,
                                                        bool of_assistants,
                                                        bool add_generation_prompt, const Json& more,

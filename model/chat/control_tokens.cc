@@ -66,15 +66,14 @@ std::vector<std::pair<size_t, size_t>> ControlTokens::Find(absl::string_view tex
 
 std::vector<int32_t> ControlTokens::Encode(const MarkedText& text, size_t begin, size_t end) const {
   const absl::string_view part = absl::string_view(text.text).substr(begin, end - begin);
-  std::string masked(part);
-  bool any = false;
+  std::string masked;
   for (const auto& [from, to] : text.literal) {
     if (from < begin || to > end) continue;
+    if (masked.empty()) masked = std::string(part);
     std::fill(masked.begin() + (from - begin), masked.begin() + (to - begin), 'x');
-    any = true;
   }
   // The usual case, in which the tokenizer's own search is right.
-  if (!any) return tokenizer_.Encode(part, /*parse_special=*/true);
+  if (masked.empty()) return tokenizer_.Encode(part, /*parse_special=*/true);
   std::vector<int32_t> ids;
   for (const TextPart& piece : stripping_.Split(masked, /*parse_special=*/true)) {
     if (piece.id >= 0) {

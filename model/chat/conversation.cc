@@ -1,6 +1,8 @@
 // ChatTemplate::EncodeConversation: a conversation for training.
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -78,6 +80,7 @@ class Builder {
   static bool Holds(absl::string_view prompt, absl::string_view written,
                     absl::string_view content) {
     if (OpensThought(prompt)) absl::ConsumePrefix(&content, "<think>");
+    if (absl::StrContains(written, content)) return true;  // the usual case, without copies
     return absl::StrContains(WithoutSpace(written), WithoutSpace(content));
   }
 
@@ -130,13 +133,22 @@ absl::StatusOr<EncodedConversation> ChatTemplate::EncodeConversation(
                      ") writes no control token at the end of an assistant's turn, so that a "
                      "trained model would not stop; use the chat template \"none\""));
   }
-  const Impl::Json none = Impl::Json::object();
-  ASSIGN_OR_RETURN(const MarkedText text, impl_->RenderMarked(messages, false, none));
-  Builder builder(impl_->control, end_of_turn(), text);
+  // The whole conversation, then the texts that ask for each turn that is taught.
+  std::vector<Rendering> wanted = {{messages.size(), false}};
   for (size_t turn = all_turns ? 0 : messages.size() - 1; turn < messages.size(); ++turn) {
-    if (messages[turn].role != kAssistant) continue;
-    const std::vector<ChatMessage> before(messages.begin(), messages.begin() + turn);
-    ASSIGN_OR_RETURN(const MarkedText prompt, impl_->RenderMarked(before, true, none));
+    if (messages[turn].role == kAssistant) wanted.push_back({turn, true});
+  }
+  RenderedTexts rendered = impl_->renderer->RenderAll(messages, wanted, impl_->variables);
+  const auto marked = [&](size_t i) -> absl::StatusOr<MarkedText> {
+    if (i >= rendered.texts.size()) return impl_->Error(rendered.status);
+    return impl_->Mark(std::move(rendered.texts[i]), std::span(messages).first(wanted[i].messages),
+                       wanted[i].add_generation_prompt, Impl::Json::object());
+  };
+  ASSIGN_OR_RETURN(const MarkedText text, marked(0));
+  Builder builder(impl_->control, end_of_turn(), text);
+  for (size_t i = 1; i < wanted.size(); ++i) {
+    const size_t turn = wanted[i].messages;
+    ASSIGN_OR_RETURN(const MarkedText prompt, marked(i));
     if (builder.AddAsWritten(messages, turn, prompt.text)) continue;
     const bool last = turn + 1 == messages.size();
     if (last && builder.AddAsGenerated(prompt, messages[turn])) continue;

@@ -88,6 +88,18 @@ TEST(EncodeConversation, AnEndOfTurnInAContentIsNotTheEnd) {
             "<|im_start|>user\n2<|im_end|>\n<|im_start|>assistant\n[[c<|im_end|>\nd<|im_end|>]]");
 }
 
+TEST(EncodeConversation, ATemplateThatRefusesAQuestionIsAnErrorWhereItIsAsked) {
+  const std::string template_text = absl::StrCat(
+      "{% if add_generation_prompt and messages | length == 1 and messages[0].content == '1' %}"
+      "{{ raise_exception('No ones') }}{% endif %}",
+      kChatMl);
+  EXPECT_EQ(Taught(template_text, kTwoTurns), Taught(kChatMl, kTwoTurns));
+  EXPECT_THAT(Taught(template_text, kTwoTurns, true), HasSubstr("No ones"));
+  const std::string refuses_all = absl::StrCat(
+      "{% if messages | length > 2 %}{{ raise_exception('Too long') }}{% endif %}", template_text);
+  EXPECT_THAT(Taught(refuses_all, kTwoTurns, true), HasSubstr("Too long"));
+}
+
 TEST(EncodeConversation, WhatCannotBeIsSaid) {
   EXPECT_EQ(Taught(kChatMl, {{"user", "1"}}), "the last message must be the assistant's");
   EXPECT_THAT(Taught("{% for m in messages %}{{ m.content }}{% endfor %}", kTwoTurns),

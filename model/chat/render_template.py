@@ -1,10 +1,13 @@
-"""Renders the chat template of a model folder: one JSON object a line in, one a line out.
+"""Renders the chat template of a model folder: requests on standard input, answers on standard output.
 
-render_template.py [FOLDER_OF_PACKAGES]. The first line out is {"ready": true}. Then
-  {"template": TEXT, "deadline": SECONDS}                                    -> {"ok": true}
-  {"messages": [...], "add_generation_prompt": BOOL, "variables": {...}, "deadline": SECONDS}
-                                                    -> {"text": TEXT, "dated": whether it holds the time}
-or {"error": SENTENCE}. model/chat/template_renderer.cc is the other end.
+render_template.py [FOLDER_OF_PACKAGES]. Each is a line with a JSON object. The first answer is {"ready": true}. Then
+  {"template": TEXT, "deadline": SECONDS}                                          -> {"ok": true}
+  {"messages": [{"role": TEXT, "content": SIZE, "reasoning_content": SIZE or absent}, ...],
+   "renderings": [[MESSAGES, ADD_GENERATION_PROMPT], ...], "variables": {...}, "deadline": SECONDS}
+                                                     -> {"text": SIZE, "dated": whether it holds the time}
+or {"error": SENTENCE}. Sizes are bytes of UTF-8 that follow the line: of a request all contents in order, of an answer
+its text. Each rendering, of the first MESSAGES messages, has an answer; after an error the request's further ones are
+left out. The deadline is that of each rendering. model/chat/template_process.cc is the other end.
 
 Templates come with models that others published. They run in Jinja2's sandbox without a loader, and this process
 limits its memory, gives up opening files, and is killed by its own timer where a template does not end.
@@ -100,26 +103,51 @@ class Renderer:
     def compile(self, text):
         self.template = None
         self.template = self.environment.from_string(text)
-        return {"ok": True}
+        return {"ok": True}, b""
 
-    def render(self, request):
+    def render(self, messages, add_generation_prompt, variables):
         self.clock.clear()
-        text = self.template.render(messages=request["messages"], tools=None, documents=None,
-                                    add_generation_prompt=request["add_generation_prompt"], **request["variables"])
-        size = len(text.encode())  # refuses lone surrogates, which are no text
-        if size > TEXT_BYTES:
-            return {"error": f"writes {size >> 20} MiB, more than {TEXT_BYTES >> 20} MiB"}
-        return {"text": text, "dated": bool(self.clock)}
+        text = self.template.render(messages=messages, tools=None, documents=None,
+                                    add_generation_prompt=add_generation_prompt, **variables)
+        encoded = text.encode()  # refuses lone surrogates, which are no text
+        if len(encoded) > TEXT_BYTES:
+            return {"error": f"writes {len(encoded) >> 20} MiB, more than {TEXT_BYTES >> 20} MiB"}, b""
+        return {"text": len(encoded), "dated": bool(self.clock)}, encoded
 
-    def answer(self, line):
-        request = json.loads(line)
-        signal.setitimer(signal.ITIMER_REAL, request["deadline"] + TIMER_SECONDS)
+    def within(self, deadline, work, *arguments):
+        """What `work` returns, or its error as an answer; ends this process where that takes too long."""
+        signal.setitimer(signal.ITIMER_REAL, deadline + TIMER_SECONDS)
         try:
-            return self.compile(request["template"]) if "template" in request else self.render(request)
+            return work(*arguments)
         except Exception as error:
-            return {"error": describe(error, self.raised)}
+            return {"error": describe(error, self.raised)}, b""
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def answers(self, request):
+        """Yields the answers, each when it is there, as an object and the bytes behind it."""
+        if "template" in request:
+            yield self.within(request["deadline"], self.compile, request["template"])
+            return
+        for count, add_generation_prompt in request["renderings"]:
+            head, text = self.within(request["deadline"], self.render, request["messages"][:count],
+                                     add_generation_prompt, request["variables"])
+            yield head, text
+            if "error" in head:
+                return
+
+
+def read_request(stream):
+    """The next request with its contents as texts; None at the end."""
+    line = stream.readline()
+    if not line:
+        return None
+    request = json.loads(line)
+    for message in request.get("messages", ()):
+        for field in ("content", "reasoning_content"):
+            if field in message:
+                message[field] = stream.read(message[field]).decode(errors="replace")
+    return request
 
 
 def give_up_resources():
@@ -132,22 +160,23 @@ def give_up_resources():
 
 
 def main():
-    def write(answer):
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+    def write(head, text=b""):
+        sys.stdout.buffer.write(b"%s\n%s" % (json.dumps(head).encode(), text))
         sys.stdout.buffer.flush()
 
     try:
         renderer = Renderer()
         # Compiles and renders once, so that every module is imported while files can be opened.
         renderer.compile("{% for m in messages %}{{ m | tojson }}{{ m.x | default('') | trim }}{% endfor %}")
-        renderer.render({"messages": [{}], "add_generation_prompt": True, "variables": {}})
+        renderer.render([{}], True, {})
         give_up_resources()
     except Exception as error:
         write({"error": f"{type(error).__name__}: {error}"})
         return 1
     write({"ready": True})
-    for line in sys.stdin.buffer:
-        write(renderer.answer(line))
+    while (request := read_request(sys.stdin.buffer)) is not None:
+        for head, text in renderer.answers(request):
+            write(head, text)
     return 0
 
 

@@ -17,13 +17,12 @@ namespace tritonrl {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Json kNone = Json::object();
 
-Json User(const std::string& content) {
-  return Json::array({{{"role", "user"}, {"content", content}}});
-}
+std::vector<ChatMessage> User(const std::string& content) { return {{"user", content}}; }
 
 std::unique_ptr<TemplateRenderer> Started(const std::string& text,
                                           absl::Duration deadline = absl::Seconds(60)) {
@@ -132,11 +131,126 @@ TEST(TemplateRenderer, ThreadsGetTheirOwnTexts) {
   for (std::thread& thread : threads) thread.join();
 }
 
+const std::vector<ChatMessage> kThree = {{"user", "one"}, {"assistant", "two"}, {"user", "three"}};
+
+TEST(TemplateRenderer, SeveralTextsOfAConversationComeInOrder) {
+  const auto renderer = Started(
+      "{% for m in messages %}{{ m.content }} {% endfor %}{{ add_generation_prompt }}{{ v }}");
+  ASSERT_NE(renderer, nullptr);
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<Rendering> wanted = {{3, false}, {1, true}, {0, true}, {2, false}};
+    const RenderedTexts rendered = renderer->RenderAll(kThree, wanted, {{"v", round}});
+    EXPECT_TRUE(rendered.status.ok()) << rendered.status;
+    EXPECT_FALSE(rendered.dated);
+    const std::string end = absl::StrCat(round);
+    EXPECT_THAT(rendered.texts, ElementsAre("one two three False" + end, "one True" + end,
+                                            "True" + end, "one two False" + end));
+  }
+  EXPECT_TRUE(renderer->RenderAll(kThree, {}, kNone).texts.empty());
+}
+
+TEST(TemplateRenderer, ContentsPassAsTheyAre) {
+  const auto renderer = Started("{{ messages | tojson }}{{ messages[0].content }}");
+  ASSERT_NE(renderer, nullptr);
+  using std::string_literals::operator""s;
+  for (const std::string& content :
+       {""s, "\n"s, "a\r\n\n{\"text\": 3}\n"s, "\0\x01\x7f"s, "é\u2028你好\U0001f600"s}) {
+    const std::vector<ChatMessage> messages = {{"user", content}, {"assistant", "b", content}};
+    Json json = {{{"role", "user"}, {"content", content}},
+                 {{"role", "assistant"}, {"content", "b"}, {"reasoning_content", content}}};
+    const std::string text = renderer->Render(messages, true, kNone).value();
+    const size_t end = text.size() - content.size();
+    EXPECT_EQ(text.substr(end), content);
+    EXPECT_EQ(Json::parse(text.substr(0, end)), json);
+  }
+  // What is no UTF-8 is replaced, each maximal ill-formed part by one U+FFFD.
+  const auto copies = Started("{{ messages[0].content }}{{ messages[0].role }}");
+  ASSERT_NE(copies, nullptr);
+  EXPECT_EQ(
+      copies->Render(std::vector<ChatMessage>{{"\xff", "a\xe4\xbd b\xed\xa0\x80"}}, true, kNone)
+          .value(),
+      "a\uFFFD b\uFFFD\uFFFD\uFFFD\uFFFD");
+}
+
+TEST(TemplateRenderer, AnErrorEndsTheTextsOfItsConversationAlone) {
+  const auto renderer = Started(
+      "{% if messages | length == 2 %}{{ raise_exception('No pairs') }}{% endif %}"
+      "{{ messages[-1].content }}");
+  ASSERT_NE(renderer, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        const bool bad = (t + i) % 2 == 0;
+        const std::vector<Rendering> wanted = {
+            {3, false}, {static_cast<size_t>(bad ? 2 : 1), true}, {1, true}};
+        const RenderedTexts rendered = renderer->RenderAll(kThree, wanted, kNone);
+        if (bad) {
+          EXPECT_THAT(rendered.texts, ElementsAre("three"));
+          EXPECT_EQ(Message(rendered.status), "No pairs");
+        } else {
+          EXPECT_THAT(rendered.texts, ElementsAre("three", "one", "one"));
+          EXPECT_TRUE(rendered.status.ok()) << rendered.status;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TemplateRenderer, AnEndlessTextAmongSeveralIsRefused) {
+  const auto renderer = Started(
+      absl::StrCat("{% if messages | length == 2 %}{% set messages = [{'content': 'spin'}] %}",
+                   "{% endif %}", kEndless),
+      absl::Seconds(2));
+  ASSERT_NE(renderer, nullptr);
+  const std::vector<Rendering> wanted = {{3, false}, {2, true}, {1, true}};
+  for (int round = 0; round < 2; ++round) {
+    const RenderedTexts rendered = renderer->RenderAll(kThree, wanted, kNone);
+    EXPECT_THAT(rendered.texts, ElementsAre("done"));
+    EXPECT_TRUE(absl::IsInvalidArgument(rendered.status));
+    EXPECT_EQ(Message(rendered.status), "takes longer than 2 s, the limit");
+  }
+  EXPECT_EQ(renderer->Render(User("go"), true, kNone).value(), "done");
+}
+
+TEST(TemplateRenderer, AChildThatHangsOrDiesDuringARequest) {
+  const std::vector<Rendering> wanted = {{3, false}, {1, true}};
+  const auto renderer = Started("{{ messages[-1].content }}", absl::Seconds(30));
+  ASSERT_NE(renderer, nullptr);
+  // It stands still, so that it cannot have answered when it dies.
+  const pid_t before = renderer->pid();
+  ASSERT_EQ(kill(before, SIGSTOP), 0);
+  RenderedTexts rendered;
+  std::thread thread([&] { rendered = renderer->RenderAll(kThree, wanted, kNone); });
+  kill(before, SIGKILL);
+  thread.join();
+  EXPECT_TRUE(rendered.status.ok()) << rendered.status;
+  EXPECT_THAT(rendered.texts, ElementsAre("three", "one"));
+  EXPECT_NE(renderer->pid(), before);
+
+  const auto hasty = Started("{{ messages[-1].content }}", absl::Seconds(5));
+  ASSERT_NE(hasty, nullptr);
+  ASSERT_EQ(kill(hasty->pid(), SIGSTOP), 0);
+  rendered = hasty->RenderAll(kThree, wanted, kNone);
+  EXPECT_TRUE(rendered.texts.empty());
+  EXPECT_EQ(Message(rendered.status), "takes longer than 5 s, the limit");
+  EXPECT_EQ(hasty->pid(), 0);
+  EXPECT_THAT(hasty->RenderAll(kThree, wanted, kNone).texts, ElementsAre("three", "one"));
+}
+
 TEST(TemplateRenderer, LongTextsPass) {
   const auto renderer = Started("{{ messages[0].content }}");
   ASSERT_NE(renderer, nullptr);
   const std::string content(3 << 20, 'x');
   EXPECT_EQ(renderer->Render(User(content), true, kNone).value(), content);
+  const std::vector<Rendering> wanted = {{1, false}, {1, true}};
+  EXPECT_THAT(renderer->RenderAll(User(content), wanted, kNone).texts,
+              ElementsAre(content, content));
+  const auto longer = Started("{{ messages[0].content * 65 }}");
+  ASSERT_NE(longer, nullptr);
+  EXPECT_EQ(Message(longer->Render(User(std::string(1 << 20, 'x')), true, kNone).status()),
+            "writes 65 MiB, more than 64 MiB");
 }
 
 }  // namespace
