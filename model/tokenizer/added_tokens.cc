@@ -61,6 +61,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens,
     : tokens_(std::move(tokens)), nodes_(1) {
   for (size_t i = 0; i < patterns.size(); ++i) {
     if (patterns[i].empty()) continue;
+    begins_[static_cast<unsigned char>(patterns[i][0])] = true;
     int node = 0;
     for (char c : patterns[i]) {
       const auto [it, inserted] = nodes_[node].next.try_emplace(c, nodes_.size());
@@ -93,6 +94,10 @@ std::vector<TextPart> AddedTokenFinder::Split(absl::string_view text, bool parse
   size_t done = 0;  // Text before this offset is in `parts`.
   size_t position = 0;
   while (position < text.size()) {
+    if (!begins_[static_cast<unsigned char>(text[position])]) {
+      ++position;
+      continue;
+    }
     size_t match_end = 0;
     const int index = LongestAt(text, position, &match_end);
     if (index < 0) {

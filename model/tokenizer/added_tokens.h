@@ -3,6 +3,7 @@
 #ifndef TRITONRL_MODEL_TOKENIZER_ADDED_TOKENS_H_
 #define TRITONRL_MODEL_TOKENIZER_ADDED_TOKENS_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -51,7 +52,8 @@ class AddedTokenFinder {
   int LongestAt(absl::string_view text, size_t begin, size_t* end) const;
 
   std::vector<AddedToken> tokens_;
-  std::vector<Node> nodes_;  // A trie over bytes; node 0 is the root.
+  std::vector<Node> nodes_;         // A trie over bytes; node 0 is the root.
+  std::array<bool, 256> begins_{};  // Whether some token begins with this byte.
 };
 
 // Reads the list "added_tokens" of tokenizer.json. InvalidArgument if an entry is malformed.

@@ -1,9 +1,12 @@
 #include "model/tokenizer/bpe.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -232,21 +235,26 @@ void Bpe::MergeAll(std::vector<Symbol>* symbols_ptr) const {
   // (rank, index of the left symbol, id of the result); an entry is stale once the pair at its
   // index has another result.
   using Entry = std::tuple<int32_t, int, int32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
+  std::vector<Entry> storage;
+  storage.reserve(symbols.size());
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue(std::greater<Entry>(),
+                                                                            std::move(storage));
   const auto offer = [&](int left) {
-    if (left < 0 || symbols[left].next < 0) return;
+    if (left < 0) return;
+    symbols[left].merged_id = -1;
+    if (symbols[left].next < 0) return;
     const auto it = merges_.find(PairKey(symbols[left].id, symbols[symbols[left].next].id));
-    if (it != merges_.end()) queue.emplace(it->second.rank, left, it->second.id);
+    if (it == merges_.end()) return;
+    symbols[left].merged_id = it->second.id;
+    queue.emplace(it->second.rank, left, it->second.id);
   };
   for (int i = 0; i < static_cast<int>(symbols.size()); ++i) offer(i);
   while (!queue.empty()) {
     const auto [rank, left, id] = queue.top();
     queue.pop();
     Symbol& symbol = symbols[left];
-    if (symbol.merged_away || symbol.next < 0) continue;
+    if (symbol.merged_away || symbol.merged_id != id) continue;
     Symbol& right = symbols[symbol.next];
-    const auto it = merges_.find(PairKey(symbol.id, right.id));
-    if (it == merges_.end() || it->second.id != id) continue;
     symbol.id = id;
     symbol.next = right.next;
     right.merged_away = true;

@@ -61,6 +61,7 @@ class Bpe {
     int previous = -1;  // Index of the neighbour, -1 at the ends.
     int next = -1;
     bool merged_away = false;
+    int32_t merged_id = -1;  // Of the merge with the next symbol, -1 if there is none.
   };
   static uint64_t PairKey(int32_t left, int32_t right) {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);

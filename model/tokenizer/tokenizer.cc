@@ -113,7 +113,20 @@ absl::Status Tokenizer::Impl::AddTokens(std::vector<AddedToken> added) {
 void Tokenizer::Impl::EncodeNormalized(absl::string_view text, bool at_start,
                                        std::vector<int32_t>* ids) const {
   const Pieces pieces = pre_tokenizer.Split(text, at_start);
-  for (absl::string_view piece : pieces.views) bpe.Encode(piece, ids);
+  // Most pieces of a text occur in it again: the ids of each are built once. The values are the
+  // places in `ids`.
+  absl::flat_hash_map<absl::string_view, std::pair<size_t, size_t>> known;
+  for (absl::string_view piece : pieces.views) {
+    const auto [it, is_new] = known.try_emplace(piece);
+    if (is_new) {
+      const size_t begin = ids->size();
+      bpe.Encode(piece, ids);
+      it->second = {begin, ids->size()};
+    } else {
+      const auto [begin, end] = it->second;
+      for (size_t i = begin; i < end; ++i) ids->push_back((*ids)[i]);
+    }
+  }
 }
 
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

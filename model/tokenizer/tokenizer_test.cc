@@ -54,6 +54,20 @@ TEST(Tokenizer, MergesDoNotCrossPieces) {
   EXPECT_EQ(Small().Encode("  a"), (Ids{3, 3, 0})) << "the merge \"Ġ a\" would cross pieces";
 }
 
+TEST(Tokenizer, RepeatedPiecesHaveTheSameIds) {
+  const Tokenizer tokenizer = Small();
+  Ids wanted;
+  std::string text;
+  for (int i = 0; i < 100; ++i) {
+    // " abc" is 3 and 8, " ac" is 9 and 2, and "z" has no id.
+    text += i % 3 == 0 ? " abc" : " ac z";
+    const Ids more = i % 3 == 0 ? Ids{3, 8} : Ids{9, 2, 3};
+    wanted.insert(wanted.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(tokenizer.Encode(text), wanted);
+  EXPECT_EQ(tokenizer.Encode("abc<s>abc abc"), (Ids{8, 10, 8, 3, 8}));
+}
+
 TEST(Tokenizer, NormalizesFirst) {
   // NFC makes U+0065 U+0301 into U+00E9, whose two bytes have ids.
   EXPECT_EQ(Small().Encode("e\xCC\x81"), (Ids{5, 6}));
