@@ -91,7 +91,8 @@ absl::Status SayPromptLengths(const std::vector<Task>& tasks) {
                    PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
   std::string lengths = EstimatedPromptLengths(prompt, tasks);
   if (const std::string policy = absl::GetFlag(FLAGS_policy); !policy.empty()) {
-    ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::LoadFromModelDir(UserPath(policy)));
+    ASSIGN_OR_RETURN(const Tokenizer tokenizer,
+                     Tokenizer::Load(JoinPath(UserPath(policy), "tokenizer.json")));
     lengths = PromptLengths(prompt, tasks, [&](const std::string& text) {
       return static_cast<int64_t>(tokenizer.Encode(text, /*parse_special=*/false).size());
     });
