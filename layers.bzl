@@ -20,6 +20,7 @@ ORDER = [
 SUB_ORDER = {
     "exec": [
         "sandbox",
+        "ttir",
         "compare",
         "workers",
         "outcome",

@@ -1,0 +1,171 @@
+// Damaged texts give a module or one sentence, and nothing else happens.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "exec/ttir/lexer.h"
+#include "exec/ttir/parser.h"
+#include "exec/ttir/testing/corpus.h"
+#include "gtest/gtest.h"
+
+namespace tritonrl::ttir {
+namespace {
+
+constexpr int kMutationsOfEach = 80;
+constexpr size_t kLongestText = 12'000;
+
+std::vector<std::string> TokensOf(const std::string& text) {
+  std::vector<std::string> tokens;
+  Lexer lexer(text);
+  for (; lexer.token().kind != TokenKind::kEnd; lexer.Advance()) {
+    tokens.emplace_back(lexer.token().text);
+  }
+  return tokens;
+}
+
+std::string Join(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) {
+    // An alias is found at the begin of its line.
+    absl::StrAppend(&text, absl::StartsWith(token, "#loc") ? "\n" : " ", token);
+    if (token == "<" || token == "x") text.pop_back(), text.append(token);
+  }
+  return text;
+}
+
+// Changes a few tokens in the text itself, so that what is around them stays as MLIR printed it.
+std::string Mutate(const std::string& text, const std::vector<std::string>& words,
+                   std::mt19937& random) {
+  std::string mutated = text;
+  const auto pick = [&](size_t size) { return static_cast<size_t>(random() % size); };
+  for (size_t changes = 1 + pick(3); changes > 0; --changes) {
+    Lexer lexer(mutated);
+    lexer.Seek(pick(mutated.size()));
+    const Token first = lexer.token();
+    lexer.Advance();
+    const Token second = lexer.token();
+    if (second.kind == TokenKind::kEnd) continue;
+    const std::string a(first.text);
+    const std::string b(second.text);
+    switch (pick(5)) {
+      case 0:
+        mutated.erase(first.begin, a.size());
+        break;
+      case 1:
+        mutated.insert(first.begin, a + " ");
+        break;
+      case 2:
+        mutated.replace(second.begin, b.size(), a);
+        mutated.replace(first.begin, a.size(), b);
+        break;
+      case 3:
+        mutated.replace(first.begin, a.size(), words[pick(words.size())]);
+        break;
+      default:
+        mutated[pick(mutated.size())] = static_cast<char>(random() % 256);
+    }
+  }
+  return mutated;
+}
+
+void ExpectOneSentence(const absl::Status& status, const std::string& name) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+  const std::string message(status.message());
+  EXPECT_FALSE(message.empty()) << name;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << name << ": " << message;
+  EXPECT_LT(message.size(), 1000u) << name;
+}
+
+TEST(MutationTest, DamagedTextsGiveAStatus) {
+  std::mt19937 random(27);
+  int refused = 0;
+  int texts = 0;
+  for (const CorpusText& entry : ReadCorpus()) {
+    if (entry.text.size() > kLongestText) continue;
+    const std::vector<std::string> words = TokensOf(entry.text);
+    for (int i = 0; i < kMutationsOfEach; ++i) {
+      const std::string mutated = Mutate(entry.text, words, random);
+      const auto module = ParseTtir(mutated);
+      ++texts;
+      if (module.ok()) continue;
+      ++refused;
+      ExpectOneSentence(module.status(), entry.name);
+    }
+  }
+  EXPECT_GT(texts, 3000);
+  EXPECT_GT(refused, texts / 3);
+}
+
+TEST(MutationTest, TextsCutAnywhereGiveAStatus) {
+  std::mt19937 random(28);
+  for (const CorpusText& entry : ReadCorpus()) {
+    for (int i = 0; i < 20; ++i) {
+      const std::string cut = entry.text.substr(0, random() % entry.text.size());
+      const auto module = ParseTtir(cut);
+      if (!module.ok()) ExpectOneSentence(module.status(), entry.name);
+    }
+  }
+}
+
+TEST(MutationTest, ShuffledTokensGiveAStatus) {
+  std::mt19937 random(29);
+  for (const CorpusText& entry : ReadCorpus()) {
+    std::vector<std::string> tokens = TokensOf(entry.text);
+    std::shuffle(tokens.begin(), tokens.end(), random);
+    const auto module = ParseTtir(Join(tokens));
+    ASSERT_FALSE(module.ok());
+    ExpectOneSentence(module.status(), entry.name);
+  }
+}
+
+std::string Repeat(const std::string& text, int times) {
+  std::string repeated;
+  for (int i = 0; i < times; ++i) repeated += text;
+  return repeated;
+}
+
+TEST(MutationTest, DeepNestingIsAnErrorAndNoStackOverflow) {
+  const std::string texts[] = {
+      "module attributes {a = " + Repeat("[", 100'000) + "} {}",
+      "module attributes {a = " + Repeat("{a = ", 100'000) + "} {}",
+      "#loc = loc(" + Repeat("callsite(", 100'000),
+      "#loc = loc(" + Repeat("\"x\"(", 100'000),
+      ModuleAround("%x = tt.bitcast %p : " + Repeat("!tt.ptr<", 100'000)),
+      ModuleAround("%x = tt.load %p : tensor<" + Repeat("1x", 100'000) + "f32>"),
+      ModuleAround("%x = arith.constant dense<" + Repeat("[", 100'000)),
+      ModuleAround(Repeat("scf.if %c {\n", 100'000)),
+      ModuleAround(Repeat("\"tt.reduce\"(%n) <{axis = 0 : i32}> ({\n", 100'000)),
+  };
+  for (const std::string& text : texts) {
+    const auto module = ParseTtir(text);
+    ASSERT_FALSE(module.ok());
+    ExpectOneSentence(module.status(), text.substr(0, 60));
+  }
+}
+
+TEST(MutationTest, HugeTextsAreRefused) {
+  EXPECT_FALSE(ParseTtir(std::string(64 << 20, ' ')).ok());
+  const auto operations = ParseTtir(ModuleAround(Repeat("gpu.barrier\n", 200'000)));
+  ASSERT_FALSE(operations.ok());
+  EXPECT_TRUE(absl::StrContains(operations.status().message(), "too many operations"));
+}
+
+// Each alias stands for two of the one before: 2^40 places if all were listed.
+TEST(MutationTest, AliasesThatDoubleDoNotExplode) {
+  std::string text = "#loc0 = loc(\"kernel.py\":1:1)\n";
+  for (int i = 1; i <= 40; ++i) {
+    absl::StrAppend(&text, "#loc", i, " = loc(callsite(#loc", i - 1, " at #loc", i - 1, "))\n");
+  }
+  absl::StrAppend(&text, "module {\n tt.func public @k() {\n tt.return loc(#loc40)\n }\n}\n");
+  const auto module = ParseTtir(text);
+  ASSERT_TRUE(module.ok()) << module.status();
+  const Operation& last = module->functions[0].body.blocks[0].operations[0];
+  EXPECT_LE(module->locations.FramesOf(last.location).size(), LocationTable::kMaxFrames);
+  EXPECT_EQ(module->PlaceOf(last), "line 1 of kernel.py");
+}
+
+}  // namespace
+}  // namespace tritonrl::ttir
