@@ -1,9 +1,10 @@
 // Every text of the corpus parses, and says what its kernel does.
+#include "exec/ttir/testing/corpus.h"
+
 #include <set>
 #include <string>
 
 #include "exec/ttir/parser.h"
-#include "exec/ttir/testing/corpus.h"
 #include "gtest/gtest.h"
 
 namespace tritonrl::ttir {
@@ -62,12 +63,29 @@ TEST(CorpusTest, TheCorpusCoversTheLanguage) {
   }
   const std::set<Opcode> distinct(opcodes.begin(), opcodes.end());
   EXPECT_GE(distinct.size(), 100u);
-  for (const Opcode opcode :
-       {Opcode::kFor, Opcode::kWhile, Opcode::kIf, Opcode::kReduce, Opcode::kScan, Opcode::kDot,
-        Opcode::kDotScaled, Opcode::kAtomicRmw, Opcode::kAtomicCas, Opcode::kCall,
-        Opcode::kCondBranch, Opcode::kMapElementwise, Opcode::kInlineAsm, Opcode::kExternElementwise,
-        Opcode::kDescriptorLoad, Opcode::kDescriptorGather, Opcode::kHistogram, Opcode::kGather,
-        Opcode::kJoin, Opcode::kSplit, Opcode::kTrans, Opcode::kAssert, Opcode::kPrint}) {
+  for (const Opcode opcode : {Opcode::kFor,
+                              Opcode::kWhile,
+                              Opcode::kIf,
+                              Opcode::kReduce,
+                              Opcode::kScan,
+                              Opcode::kDot,
+                              Opcode::kDotScaled,
+                              Opcode::kAtomicRmw,
+                              Opcode::kAtomicCas,
+                              Opcode::kCall,
+                              Opcode::kCondBranch,
+                              Opcode::kMapElementwise,
+                              Opcode::kInlineAsm,
+                              Opcode::kExternElementwise,
+                              Opcode::kDescriptorLoad,
+                              Opcode::kDescriptorGather,
+                              Opcode::kHistogram,
+                              Opcode::kGather,
+                              Opcode::kJoin,
+                              Opcode::kSplit,
+                              Opcode::kTrans,
+                              Opcode::kAssert,
+                              Opcode::kPrint}) {
     EXPECT_TRUE(distinct.contains(opcode)) << OpcodeName(opcode);
   }
 }
