@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
@@ -234,10 +235,10 @@ absl::Status ApplyAttributes(const Lexer& lexer, const AttributeList& list, Modu
   for (const NamedAttribute& named : list) {
     if (named.name.find('.') != std::string::npos) continue;
     if (ApplyOne(named, module, operation, segments)) continue;
-    return lexer.ErrorAt(
-        named.value.begin,
-        absl::StrCat(OpcodeName(operation.opcode), " has an attribute \"", named.name.substr(0, 40),
-                     "\" that is unknown or has a wrong value"));
+    return lexer.ErrorAt(named.value.begin,
+                         absl::StrCat(OpcodeName(operation.opcode), " has an attribute \"",
+                                      absl::CHexEscape(named.name.substr(0, 40)),
+                                      "\" that is unknown or has a wrong value"));
   }
   return absl::OkStatus();
 }

@@ -3,7 +3,6 @@
 #define TRITONRL_EXEC_TTIR_LIMITS_H_
 
 #include <cstddef>
-#include <cstdint>
 
 namespace tritonrl::ttir {
 
@@ -17,7 +16,6 @@ inline constexpr int kMaxCallDepth = 64;
 inline constexpr int kMaxSyntaxDepth = 64;       // of types, attributes and locations
 inline constexpr int kMaxListElements = 16'384;  // of operands, results, attributes
 inline constexpr size_t kMaxLocations = 500'000;
-inline constexpr int64_t kMaxConstantElements = 1 << 22;  // of all constants that are not splats
 
 }  // namespace tritonrl::ttir
 

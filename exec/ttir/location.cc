@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace tritonrl::ttir {
 
 std::string SourcePosition::ToString() const {
   if (!known()) return "unknown line";
-  return absl::StrCat("line ", line, " of ", file);
+  // A message is one line, whatever the text says.
+  return absl::StrCat("line ", line, " of ", absl::CHexEscape(file.substr(0, 400)));
 }
 
 LocationTable::LocationTable() : nodes_(1) {}

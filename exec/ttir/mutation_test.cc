@@ -153,6 +153,23 @@ TEST(MutationTest, HugeTextsAreRefused) {
   EXPECT_TRUE(absl::StrContains(operations.status().message(), "too many operations"));
 }
 
+// Names that the text gives do not break a message into lines.
+TEST(MutationTest, MessagesAreOneLine) {
+  const std::string texts[] = {
+      ModuleAround("tt.call @\"f\\0Ag\"() : () -> () loc(\"a\\0Ab\":1:1)\n tt.return"),
+      ModuleAround("gpu.barrier {\"a\\0Ab\" = 1 : i32}\n tt.return"),
+      ModuleAround("%x = math.exp %n : i32 loc(\"a\\0Ab\":1:1)\n tt.return"),
+      ModuleAround("%x = tt.xyz %n : i32 loc(\"a\\0Ab\":1:1)\n tt.return"),
+      ModuleAround("\"tt.\t\x01xyz\"() : () -> ()\n tt.return"),
+      "module {\n tt.func @\"a\\0Ab\"() {\n gpu.barrier\n }\n}",
+  };
+  for (const std::string& text : texts) {
+    const auto module = ParseTtir(text);
+    ASSERT_FALSE(module.ok()) << text;
+    ExpectOneSentence(module.status(), text);
+  }
+}
+
 // Each alias stands for two of the one before: 2^40 places if all were listed.
 TEST(MutationTest, AliasesThatDoubleDoNotExplode) {
   std::string text = "#loc0 = loc(\"kernel.py\":1:1)\n";

@@ -20,8 +20,8 @@ absl::Status NotExecutable(const Lexer& lexer, absl::string_view name, LocationP
                            const LocationTable& table);
 
 // Parses the body of one function. The source is divided by subject: operation_parser.cc (values,
-// blocks, regions, generic form), pretty_parser.cc (forms in the table of opcodes.h) and
-// structured_parser.cc (forms of their own).
+// generic form), region_parser.cc (blocks and regions), pretty_parser.cc (forms in the table of
+// opcodes.h) and structured_parser.cc (forms of their own).
 class OperationParser {
  public:
   // `operations` counts those of the whole module.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/ttir/attribute_fields.h"
@@ -203,9 +204,9 @@ class ModuleParser {
         if (operation.opcode != Opcode::kCall) continue;
         const auto found = by_name_.find(operation.attributes.symbol);
         if (found == by_name_.end()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("tt.call, ", module_.PlaceOf(operation), ": the function @",
-                           operation.attributes.symbol.substr(0, 80), " does not exist"));
+          return absl::InvalidArgumentError(absl::StrCat(
+              "tt.call, ", module_.PlaceOf(operation), ": the function @",
+              absl::CHexEscape(operation.attributes.symbol.substr(0, 80)), " does not exist"));
         }
         operation.attributes.callee = found->second;
       }

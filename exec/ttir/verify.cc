@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/ttir/dominance.h"
@@ -52,8 +53,9 @@ class FunctionVerifier {
   };
 
   absl::Status FunctionError(absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat("@", function_.name.substr(0, 80), ": ", what,
-                                                   " (TTIR text line ", function_.text_line, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("@", absl::CHexEscape(function_.name.substr(0, 80)), ": ", what,
+                     " (TTIR text line ", function_.text_line, ")"));
   }
 
   absl::Status Define(ValueId value, int region, size_t block, bool done) {
@@ -203,9 +205,10 @@ class CallVerifier {
         if (operation.opcode != Opcode::kCall) continue;
         const auto callee = static_cast<size_t>(operation.attributes.callee);
         if (state_[callee] == kOpen) {
-          return ErrorAt(module_, operation,
-                         absl::StrCat("@", module_.functions[callee].name.substr(0, 80),
-                                      " calls itself, directly or through others"));
+          return ErrorAt(
+              module_, operation,
+              absl::StrCat("@", absl::CHexEscape(module_.functions[callee].name.substr(0, 80)),
+                           " calls itself, directly or through others"));
         }
         RETURN_IF_ERROR(Visit(callee, depth + 1));
       }

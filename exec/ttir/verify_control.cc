@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "exec/ttir/verify_rules.h"
 
@@ -102,7 +103,9 @@ std::string RuleChecker::CheckCall() const {
   for (size_t i = 0; fits && i < operands(); ++i) {
     fits = In(i) == function.TypeOf(function.arguments[i].value);
   }
-  return fits ? "" : absl::StrCat("the types do not fit @", function.name.substr(0, 80));
+  return fits ? ""
+              : absl::StrCat("the types do not fit @",
+                             absl::CHexEscape(function.name.substr(0, 80)));
 }
 
 std::string RuleChecker::CheckReturn() const {
