@@ -180,9 +180,9 @@ TEST(PromptFormatTest, LengthsOfPrompts) {
   const std::vector<Task> tasks = {MakeTask("T = 1\n"), MakeTask("LONG = 123\n")};
   const auto bytes = [](const std::string& text) { return static_cast<int64_t>(text.size()); };
   EXPECT_EQ(PromptLengths(format, tasks, bytes),
-            "p.txt, 7 tokens of fixed text; the longest of 2 prompts has 18 tokens");
+            "p.txt, 8 tokens of fixed text; the longest of 2 prompts has 18 tokens");
   EXPECT_EQ(EstimatedPromptLengths(format, tasks),
-            "p.txt, 1 tokens of fixed text; the longest of 2 prompts has 4 tokens (estimated: one "
+            "p.txt, 2 tokens of fixed text; the longest of 2 prompts has 4 tokens (estimated: one "
             "for each 4 bytes)");
 }
 
