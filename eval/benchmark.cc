@@ -250,7 +250,12 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   }
   result.details = *std::move(finished);
   MetricsBuilder builder;
-  for (const SampleRecord& record : result.details.sampled) builder.Add(record.verdict);
+  for (const SampleRecord& record : result.details.sampled) {
+    builder.Add(record.verdict);
+    if (result.first_infra_error.empty() && IsInfraError(record.verdict)) {
+      result.first_infra_error = MessageOf(record.verdict.outcome());
+    }
+  }
   result.best = builder.MaxOverSamples();
   result.written = WriteOutput(options, result);
   return result;
@@ -299,7 +304,7 @@ std::string BenchmarkTable(const BenchmarkResult& result, int k) {
         result.best.tasks_left_out > 0
             ? absl::StrCat(", with them all of ", result.best.tasks_left_out, " tasks")
             : "",
-        ".\n");
+        ". The first: ", result.first_infra_error, "\n");
   }
   return text;
 }

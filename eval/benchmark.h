@@ -58,8 +58,9 @@ struct BenchmarkResult {
   ResponseStyle style;                // how the responses were read
   std::vector<std::string> problems;  // task files left out
   Evaluator::Finished details;
-  bool stopped = false;  // stopped by a signal
-  absl::Status written;  // why the files in the output folder are not complete
+  std::string first_infra_error;  // of the samples; "": there is none
+  bool stopped = false;           // stopped by a signal
+  absl::Status written;           // why the files in the output folder are not complete
 };
 
 // Runs the benchmark. `ranks`: one rank, or the ranks of a tensor-parallel model

@@ -165,7 +165,8 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeConfiguredJudge(const JudgeConfig& co
 
 absl::Status Verification::Health() const {
   RETURN_IF_ERROR(backend->StartStatus());
-  return verifier->JournalStatus();
+  RETURN_IF_ERROR(verifier->JournalStatus());
+  return verifier->JudgeStatus();
 }
 
 absl::StatusOr<Verification> StartVerification(const VerificationOptions& options) {

@@ -94,7 +94,7 @@ struct Verification {
   std::unique_ptr<Verifier> verifier;
   VerifierOptions options;  // options of the verifier
 
-  // The error of the workers' start or of the journal's file, if any.
+  // The error of the workers' start, of the journal's file or of the judge, if any.
   absl::Status Health() const;
 };
 

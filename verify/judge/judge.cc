@@ -168,6 +168,7 @@ absl::StatusOr<std::unique_ptr<Judge>> MakeHttpJudge(const HttpJudgeOptions& opt
 
 namespace {
 
+constexpr int kMostFailuresInARow = 20;
 constexpr int64_t kMaxLine = 4 << 20;  // the length limit of a model's answer
 
 // Parses a line of the file: the question's hash and the opinion.
@@ -273,6 +274,7 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
   std::vector<Done> waiting;
   {
     absl::MutexLock lock(&mutex_);
+    NoteHealth(opinion.status());
     if (opinion.ok()) {
       known_[hash] = *opinion;
       const absl::Status kept = Keep(hash, *opinion);
@@ -285,6 +287,18 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
     }
   }
   for (Done& done : waiting) done(opinion);
+}
+
+void JudgeQueue::NoteHealth(const absl::Status& asked) {
+  if (absl::IsCancelled(asked)) return;
+  failures_in_a_row_ = asked.ok() ? 0 : failures_in_a_row_ + 1;
+  if (asked.ok()) {
+    health_ = absl::OkStatus();
+  } else if (EndsAllRequests(asked)) {
+    health_ = asked;
+  } else if (failures_in_a_row_ >= kMostFailuresInARow) {
+    health_ = AddContext(asked, absl::StrCat(failures_in_a_row_, " questions in a row failed"));
+  }
 }
 
 absl::Status JudgeQueue::Keep(const std::string& hash, const JudgeOpinion& opinion) {
@@ -300,6 +314,11 @@ absl::Status JudgeQueue::Keep(const std::string& hash, const JudgeOpinion& opini
 absl::Status JudgeQueue::FileStatus() const {
   absl::MutexLock lock(&mutex_);
   return file_status_;
+}
+
+absl::Status JudgeQueue::Health() const {
+  absl::MutexLock lock(&mutex_);
+  return health_;
 }
 
 int64_t JudgeQueue::asked() const {

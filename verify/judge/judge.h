@@ -95,6 +95,9 @@ class JudgeQueue {
 
   // The first error of an append to the file. Opinions are delivered in spite of such errors.
   absl::Status FileStatus() const;
+  // Why further questions are of no use: the judge refuses the key or is not there, or 20 questions
+  // in a row ended without an opinion. OK again after an opinion.
+  absl::Status Health() const;
   // Number of questions sent to the judge.
   int64_t asked() const;
 
@@ -105,6 +108,7 @@ class JudgeQueue {
 
   void Work();
   void Answer(const std::string& hash, const absl::StatusOr<JudgeOpinion>& opinion);
+  void NoteHealth(const absl::Status& asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(const std::string& hash, const JudgeOpinion& opinion)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -114,6 +118,8 @@ class JudgeQueue {
   std::unique_ptr<JsonlJournal> journal_ ABSL_GUARDED_BY(mutex_);  // null: memory only
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  int failures_in_a_row_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status health_ ABSL_GUARDED_BY(mutex_);
   std::deque<Question> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::vector<Done>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, JudgeOpinion> known_ ABSL_GUARDED_BY(mutex_);

@@ -10,7 +10,8 @@
 namespace tritonrl {
 namespace {
 
-// Answers "cheating" for candidates that begin with "cheat", and an error for "silent". Each
+// Answers "cheating" for candidates that begin with "cheat", and an error for "wrong key" and those
+// that begin with "silent". Each
 // question blocks until `go` is notified.
 class SlowJudge : public Judge {
  public:
@@ -23,7 +24,8 @@ class SlowJudge : public Judge {
     if (++asked == expected_in_flight) all_there.Notify();
     go.WaitForNotification();
     --in_flight;
-    if (candidate == "silent") return absl::UnavailableError("no answer");
+    if (candidate.rfind("silent", 0) == 0) return absl::UnavailableError("no answer");
+    if (candidate == "wrong key") return absl::UnauthenticatedError("the key is refused");
     const bool cheating = candidate.rfind("cheat", 0) == 0;
     return JudgeOpinion{.cheating = cheating, .rule = cheating ? 2 : 0, .reason = candidate};
   }
@@ -76,6 +78,23 @@ TEST(JudgeQueueTest, EqualQuestionsAreAskedOnceAndErrorsAgain) {
   EXPECT_FALSE(Ask(&queue, "silent").get().ok());
   EXPECT_FALSE(Ask(&queue, "silent").get().ok());
   EXPECT_EQ(judge.asked, 3);
+}
+
+TEST(JudgeQueueTest, ManyFailuresInARowOrARefusedKeyMakeItUnhealthy) {
+  SlowJudge judge;
+  judge.go.Notify();
+  JudgeQueue queue(&judge, 2, "");
+  const auto ask = [&](const std::string& candidate) { (void)Ask(&queue, candidate).get(); };
+  for (int i = 0; i < 19; ++i) ask(absl::StrCat("silent ", i));
+  ask("honest");
+  for (int i = 0; i < 19; ++i) ask(absl::StrCat("silent ", i));
+  EXPECT_TRUE(queue.Health().ok());
+  ask("silent");
+  EXPECT_EQ(queue.Health().message(), "20 questions in a row failed: no answer");
+  ask("another honest one");
+  EXPECT_TRUE(queue.Health().ok());
+  ask("wrong key");
+  EXPECT_EQ(queue.Health().message(), "the key is refused");
 }
 
 TEST(JudgeQueueTest, OpinionsOutliveTheProcessAndBelongToTheirJudge) {

@@ -123,6 +123,10 @@ class Verifier::Impl {
     return judge_queue_->FileStatus();
   }
 
+  absl::Status JudgeStatus() const {
+    return judge_queue_ == nullptr ? absl::OkStatus() : judge_queue_->Health();
+  }
+
   VerifierCounts counts() const {
     absl::MutexLock lock(&mutex_);
     return counts_;
@@ -342,6 +346,8 @@ void Verifier::Close() { impl_->Close(); }
 std::string Verifier::settings() const { return impl_->settings(); }
 
 absl::Status Verifier::JournalStatus() const { return impl_->JournalStatus(); }
+
+absl::Status Verifier::JudgeStatus() const { return impl_->JudgeStatus(); }
 
 VerifierCounts Verifier::counts() const { return impl_->counts(); }
 

@@ -119,6 +119,9 @@ class Verifier {
   // delivered in spite of such errors.
   absl::Status JournalStatus() const;
 
+  // Why the judge is of no further use (JudgeQueue::Health); OK without a judge.
+  absl::Status JudgeStatus() const;
+
   VerifierCounts counts() const;
 
  private:
