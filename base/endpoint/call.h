@@ -18,6 +18,7 @@ struct EndpointCall {
   EndpointRequest request;
   std::string url, body;  // set by PrepareCall
   EndpointClient::Done done;
+  std::string error;            // of the newest attempt that failed
   int attempts = 0;             // begun so far
   int counted = 0;              // of these, ended without HTTP 429
   absl::Time deadline;          // set by the first attempt

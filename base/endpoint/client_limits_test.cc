@@ -121,6 +121,16 @@ TEST_F(EndpointLimitsTest, AnEndpointThatIsAlwaysAtItsLimitEndsAtTheDeadline) {
   EXPECT_THAT(status.message(), HasSubstr("within 2m"));
 }
 
+TEST_F(EndpointLimitsTest, ARequestThatALimitHoldsBackEndsAtItsDeadline) {
+  Serve([](const MockRequest&) { return MockReply::Error(500, "crashed"); });
+  options_.requests_per_minute = 1;
+  options_.total_timeout = absl::Seconds(100);
+  const absl::Status status = Ask(1)[0];
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("within 1m40s (2 attempts): HTTP status 500: crashed"));
+  EXPECT_EQ(endpoint_->requests(), 2) << "at 0 and 60 s, none at 120 s";
+}
+
 TEST_F(EndpointLimitsTest, PausesDouble) {
   Serve([](const MockRequest&) { return MockReply::Error(500, "crashed"); });
   options_.first_pause = absl::Seconds(4);

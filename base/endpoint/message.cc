@@ -27,8 +27,10 @@ int64_t Number(const Json& object, const char* name) {
   return member != object.end() && member->is_number() ? member->get<int64_t>() : 0;
 }
 
-// The text of a message's content: a string, or a list of parts with "text". Nullopt: another type.
+// The text of a message's content: a string, a list of parts with "text", or null, as of a response
+// that was filtered or that ended in its reasoning. Nullopt: another type.
 std::optional<std::string> ContentText(const Json& content) {
+  if (content.is_null()) return "";
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) return std::nullopt;
   std::string text;
@@ -48,10 +50,8 @@ absl::StatusOr<EndpointChoice> ParseChatChoice(const Json& choice) {
   // DeepSeek and vLLM call it reasoning_content, OpenRouter and newer vLLM reasoning.
   parsed.reasoning = Text(*message, "reasoning_content");
   if (parsed.reasoning.empty()) parsed.reasoning = Text(*message, "reasoning");
-  std::optional<std::string> text;
-  if (const auto content = message->find("content"); content != message->end()) {
-    text = ContentText(*content);
-  }
+  const auto content = message->find("content");
+  std::optional<std::string> text = ContentText(content == message->end() ? Json() : *content);
   if (!text.has_value() && parsed.reasoning.empty()) {
     return absl::DataLossError("the reply has no message content");
   }
@@ -77,14 +77,20 @@ absl::StatusOr<EndpointChoice> ParseChoice(const EndpointRequest& request, const
   return parsed;
 }
 
+// The usage that a reply reports; all zero if it has none.
+EndpointUsage ReportedUsage(const Json& reply) {
+  const auto usage = reply.find("usage");
+  if (usage == reply.end() || !usage->is_object() || !usage->contains("completion_tokens")) {
+    return {};
+  }
+  return {.prompt_tokens = Number(*usage, "prompt_tokens"),
+          .completion_tokens = Number(*usage, "completion_tokens"),
+          .reported = true};
+}
+
 EndpointUsage UsageOf(const EndpointRequest& request, const Json& reply,
                       const std::vector<EndpointChoice>& choices) {
-  const auto usage = reply.find("usage");
-  if (usage != reply.end() && usage->is_object() && usage->contains("completion_tokens")) {
-    return {.prompt_tokens = Number(*usage, "prompt_tokens"),
-            .completion_tokens = Number(*usage, "completion_tokens"),
-            .reported = true};
-  }
+  if (const EndpointUsage reported = ReportedUsage(reply); reported.reported) return reported;
   int64_t bytes = 0;
   for (const EndpointChoice& choice : choices)
     bytes += choice.text.size() + choice.reasoning.size();
@@ -128,6 +134,11 @@ absl::StatusOr<std::string> RequestBody(const EndpointRequest& request) {
     body.update(extra);
   }
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+EndpointUsage UsageOfBadReply(const std::string& body) {
+  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() ? ReportedUsage(json) : EndpointUsage();
 }
 
 absl::StatusOr<EndpointResponse> ParseReply(const EndpointRequest& request, std::string body) {

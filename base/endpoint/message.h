@@ -64,6 +64,10 @@ absl::StatusOr<std::string> RequestBody(const EndpointRequest& request);
 // Parses the body of a successful reply to `request`. DataLoss says what the body lacks.
 absl::StatusOr<EndpointResponse> ParseReply(const EndpointRequest& request, std::string body);
 
+// The usage that the body of a reply reports which ParseReply refuses: it is paid for all the same.
+// All zero if there is none.
+EndpointUsage UsageOfBadReply(const std::string& body);
+
 // The error message in a refused request's body, on one line of at most 300 bytes; "" if the body
 // is empty. `code` gets the error's code or type, such as "insufficient_quota".
 std::string ErrorText(const std::string& body, std::string* code);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
 namespace tritonrl {
@@ -105,13 +106,32 @@ TEST(ParseReplyTest, SaysWhatIsMissing) {
            {R"({"error": {"message": "overloaded"}})", "the reply has no choices: overloaded"},
            {R"({"choices": [1]})", "a choice of the reply is no object"},
            {R"({"choices": [{"text": "x"}]})", "the reply has no message"},
-           {R"({"choices": [{"message": {"content": 1}}]})", "the reply has no message content"},
-           {R"({"choices": [{"message": {"content": null}}]})",
-            "the reply has no message content"}}) {
+           {R"({"choices": [{"message": {"content": 1}}]})", "the reply has no message content"}}) {
     const auto reply = ParseReply(Chat(), body);
     EXPECT_TRUE(absl::IsDataLoss(reply.status())) << body;
     EXPECT_EQ(reply.status().message(), message) << body;
   }
+}
+
+// A filtered response: it is paid for, and another would not be better.
+TEST(ParseReplyTest, NoContentIsAnEmptyText) {
+  for (const char* message : {R"({"content": null})", "{}"}) {
+    const auto reply =
+        ParseReply(Chat(), absl::StrCat(R"({"choices": [{"message": )", message,
+                                        R"(}], "usage": {"completion_tokens": 7}})"));
+    ASSERT_TRUE(reply.ok()) << reply.status();
+    EXPECT_EQ(reply->text(), "");
+    EXPECT_EQ(reply->usage.completion_tokens, 7);
+  }
+}
+
+TEST(ParseReplyTest, ABadReplyMayReportItsUsage) {
+  const EndpointUsage usage =
+      UsageOfBadReply(R"({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 7}})");
+  EXPECT_EQ(usage.prompt_tokens, 3);
+  EXPECT_EQ(usage.completion_tokens, 7);
+  EXPECT_FALSE(UsageOfBadReply("{}").reported);
+  EXPECT_FALSE(UsageOfBadReply("<html>").reported);
 }
 
 TEST(ErrorTextTest, FindsTheMessageInUsualForms) {

@@ -158,6 +158,10 @@ class ThreadedClient : public EndpointClient {
   // limit forbids it until then.
   absl::Time StartOne(bool retry, absl::Time now) {
     const EndpointCall& first = retry ? *paused_.begin()->second : *queue_.front();
+    if (retry && now >= first.deadline) {
+      EndLate(now);
+      return now;
+    }
     const absl::Time allowed = budget_.EarliestStart(first.request, now);
     if (allowed > now) return allowed;
     const bool fits = budget_.Fits(first.request, Spent());
@@ -178,6 +182,14 @@ class ThreadedClient : public EndpointClient {
       End(std::move(call), error);
     }
     return now;
+  }
+
+  // Ends the first paused request, whose time passed while a limit held it back.
+  void EndLate(absl::Time now) {
+    CallPtr call = std::move(paused_.begin()->second);
+    paused_.erase(paused_.begin());
+    const std::string why = WhyGivenUp(options_, *call, now, absl::ZeroDuration(), /*last=*/false);
+    GiveUp(std::move(call), why);
   }
 
   void Begin(CallPtr call, absl::Time now) {
@@ -245,8 +257,12 @@ class ThreadedClient : public EndpointClient {
   }
 
   void Accept(CallPtr call, std::string body) {
-    absl::StatusOr<EndpointResponse> response = ParseReply(call->request, std::move(body));
+    absl::StatusOr<EndpointResponse> response = ParseReply(call->request, body);
     if (!response.ok()) {
+      {
+        absl::MutexLock lock(&mutex_);
+        CountUsage(UsageOfBadReply(body));
+      }
       Retry(std::move(call), /*counts=*/true, std::nullopt, Message(response.status()));
       return;
     }
@@ -264,6 +280,7 @@ class ThreadedClient : public EndpointClient {
   void Retry(CallPtr call, bool counts, std::optional<absl::Duration> wanted,
              const std::string& error) {
     if (counts) ++call->counted;
+    call->error = error;
     const absl::Time now = clock_->Now();
     const absl::Duration own =
         RetryPause(options_.first_pause, options_.longest_pause, call->attempts + 1,
@@ -273,17 +290,19 @@ class ThreadedClient : public EndpointClient {
         wanted.has_value() ? *wanted + std::min(own, options_.first_pause) : own;
     const std::string why =
         WhyGivenUp(options_, *call, now, pause, /*last=*/state_ == State::kDraining);
-    if (!why.empty()) {
-      End(std::move(call), absl::UnavailableError(absl::StrCat("the endpoint ", options_.url,
-                                                               " gave no usable answer ", why, ": ",
-                                                               WithoutKey(error))));
-      return;
-    }
+    if (!why.empty()) return GiveUp(std::move(call), why);
     {
       absl::MutexLock lock(&mutex_);
       ++counts_.retries;
     }
     paused_.emplace(now + pause, std::move(call));
+  }
+
+  void GiveUp(CallPtr call, const std::string& why) {
+    const absl::Status status = absl::UnavailableError(absl::StrCat("the endpoint ", options_.url,
+                                                                    " gave no usable answer ", why,
+                                                                    ": ", WithoutKey(call->error)));
+    End(std::move(call), status);
   }
 
   void End(CallPtr call, const absl::Status& status) {
