@@ -91,9 +91,16 @@ absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model
     return MakeChoice(Plan::kPlain, "the prompt ends with </think>");
   }
   if (!chat_template.empty()) {
-    return MentionsThink(chat_template)
-               ? MakeChoice(Plan::kThinking, "its chat template has <think> or </think>")
-               : MakeChoice(Plan::kPlain, "its chat template has no </think>");
+    if (absl::StrContains(chat_template, "<think>")) {
+      return MakeChoice(Plan::kThinking, "its chat template has <think>");
+    }
+    if (!absl::StrContains(chat_template, "</think>")) {
+      return MakeChoice(Plan::kPlain, "its chat template has no </think>");
+    }
+    // It may only cut thoughts out of earlier turns, as templates of plain models do too.
+    return absl::InvalidArgumentError(
+        "response_style \"auto\" cannot tell how this model responds, because its chat template "
+        "has </think> but no <think>; set \"thinking\" or \"plain\"");
   }
   const std::string path = JoinPath(model_dir, "tokenizer.json");
   std::string tokenizer;

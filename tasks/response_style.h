@@ -29,9 +29,11 @@ struct ResponseStyleChoice {
 // - A prompt that ends with an opened `<think>` makes it thinking; one that ends with `</think>`
 //   (thoughts switched off in the chat template) makes it plain. `prompt` is a prompt of the model
 //   with its chat template, or the end of one; "" if there is none.
-// - Else the chat template decides: thinking if it mentions `<think>` or `</think>`.
-//   `chat_template` is the text of the template that prompts are rendered with, which need not be
-//   the folder's own (ChatTemplate::text); "" without one.
+// - Else the chat template decides: thinking if it mentions `<think>`, plain if it mentions neither
+//   `<think>` nor `</think>`. One with `</think>` alone is InvalidArgument: some models think with
+//   such a template, and others only cut thoughts out of earlier turns. `chat_template` is the text
+//   of the template that prompts are rendered with, which need not be the folder's own
+//   (ChatTemplate::text); "" without one.
 // - Else, without a chat template, the folder's tokenizer.json decides in the same way.
 //
 // The code block is kOnly for a thinking model, and kFirst for a plain one. A folder without

@@ -48,7 +48,10 @@ TEST_F(DetectTest, TheChatTemplateDecidesBeforeTheTokenizer) {
   EXPECT_EQ(Detect("{{ '<|im_start|>assistant\n' }}"), "plain");
   Write("tokenizer.json", R"({"added_tokens":[]})");
   EXPECT_EQ(Detect("{{ '<think>\n' }}"), "thinking");
-  EXPECT_EQ(Detect("{{ content.split('</think>') }}"), "thinking");
+  EXPECT_EQ(
+      Detect("{{ content.split('</think>') }}"),
+      "response_style \"auto\" cannot tell how this model responds, because its chat template "
+      "has </think> but no <think>; set \"thinking\" or \"plain\"");
 }
 
 // The folder's template does not count where another one renders the prompts.

@@ -93,7 +93,7 @@ class ChatReferenceTest(unittest.TestCase):
         """Every conversation, with and without the beginning of an answer. Returns how many were rendered."""
         requests = [{"messages": messages, "add_generation_prompt": prompt}
                     for messages in CONVERSATIONS for prompt in (True, False)]
-        answers = self.render(requests, *(["--chat_template_arguments=" + json.dumps(arguments)] if arguments else []))
+        answers = self.render(requests, *(["--chat_arguments=" + json.dumps(arguments)] if arguments else []))
         tokenizer = AutoTokenizer.from_pretrained(self.dir)
         rendered = 0
         for i, request in enumerate(requests):

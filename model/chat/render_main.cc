@@ -20,8 +20,7 @@ ABSL_FLAG(std::string, model, "", "Folder with tokenizer.json and the template."
 ABSL_FLAG(std::string, chat_template, "auto", "auto, none, or the path of a Jinja file.");
 ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
           "The template's variable enable_thinking; not given: the template's own default.");
-ABSL_FLAG(std::string, chat_template_arguments, "",
-          "More variables of the template, as a JSON object.");
+ABSL_FLAG(std::string, chat_arguments, "", "More variables of the template, as a JSON object.");
 
 namespace tritonrl {
 namespace {
@@ -64,7 +63,7 @@ absl::Status Run() {
   ChatOptions options;
   options.chat_template = absl::GetFlag(FLAGS_chat_template);
   options.enable_thinking = absl::GetFlag(FLAGS_enable_thinking);
-  options.arguments = absl::GetFlag(FLAGS_chat_template_arguments);
+  options.arguments = absl::GetFlag(FLAGS_chat_arguments);
   ASSIGN_OR_RETURN(const ChatTemplate chat, ChatTemplate::Load(dir, options, tokenizer));
   const EndOfTurn& end = chat.end_of_turn();
   std::cout << Dump({{"template", chat.source()},

@@ -33,6 +33,8 @@ ABSL_FLAG(std::string, chat_template, "auto",
 ABSL_FLAG(std::optional<bool>, enable_thinking, std::nullopt,
           "The template's variable enable_thinking where a request does not set it; not given: the "
           "template's own default.");
+ABSL_FLAG(std::string, chat_arguments, "",
+          "More variables of the template, a JSON object; those of a request win.");
 ABSL_FLAG(std::string, device, "auto", "cpu, cuda, cuda:N or auto.");
 ABSL_FLAG(int, tensor_parallel, 1,
           "Number of tensor-parallel ranks, one GPU each: mpirun --bind-to none -n N serve "
@@ -102,6 +104,7 @@ absl::StatusOr<ServedModel> Describe(const LoadedModel& model, const std::string
   ChatOptions options;
   options.chat_template = absl::GetFlag(FLAGS_chat_template);
   options.enable_thinking = absl::GetFlag(FLAGS_enable_thinking);
+  options.arguments = absl::GetFlag(FLAGS_chat_arguments);
   ASSIGN_OR_RETURN(const ChatTemplate chat, ChatTemplate::Load(dir, options, model.tokenizer));
   const ModelConfig& config = model.weights->config();
   ServedModel served{absl::GetFlag(FLAGS_served_model_name), model.tokenizer, chat,
