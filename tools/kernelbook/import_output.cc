@@ -11,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -35,30 +34,59 @@ std::string Dump(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// Fills the folder `path` with the tasks and waits until all is on the disk.
-absl::Status FillTasks(const std::string& path, const std::vector<KernelBookRow>& kept) {
-  RETURN_IF_ERROR(RemoveTree(path));
-  RETURN_IF_ERROR(CreateDirectories(path));
-  std::set<std::string> names;
+// The names of the tasks, each once.
+std::vector<std::string> TaskNames(const std::vector<KernelBookRow>& kept) {
+  std::vector<std::string> names;
+  std::set<std::string> used;
   for (const KernelBookRow& row : kept) {
     std::string name = TaskName(row);
     // Two uuids can become the same name, and that name with the row can be another's.
-    while (!names.insert(name).second) name = absl::StrCat(name, "_row", row.number);
-    RETURN_IF_ERROR(AppendToFile(absl::StrCat(JoinPath(path, name), ".py"), TaskText(row)));
+    while (!used.insert(name).second) name = absl::StrCat(name, "_row", row.number);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Fills the folder `path` with the tasks and waits until all is on the disk.
+absl::Status FillTasks(const std::string& path, const std::vector<KernelBookRow>& kept,
+                       const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(RemoveTree(path));
+  RETURN_IF_ERROR(CreateDirectories(path));
+  for (size_t i = 0; i < kept.size(); ++i) {
+    RETURN_IF_ERROR(AppendToFile(absl::StrCat(JoinPath(path, names[i]), ".py"), TaskText(kept[i])));
   }
   const ScopedFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid() || syncfs(folder.get()) != 0) return ErrnoStatus(errno, "sync", path);
   return absl::OkStatus();
 }
 
-absl::Status ReplaceTasks(const std::string& out, const std::vector<KernelBookRow>& kept) {
+absl::Status ReplaceTasks(const std::string& out, const std::vector<KernelBookRow>& kept,
+                          const std::vector<std::string>& names) {
   const std::string tasks = JoinPath(out, "tasks");
   const std::string fresh = JoinPath(out, "tasks.new"), old = JoinPath(out, "tasks.old");
-  RETURN_IF_ERROR(FillTasks(fresh, kept));
+  RETURN_IF_ERROR(FillTasks(fresh, kept, names));
   RETURN_IF_ERROR(RemoveTree(old));
   if (DirectoryExists(tasks)) RETURN_IF_ERROR(RenameFile(tasks, old));
   RETURN_IF_ERROR(RenameFile(fresh, tasks));
   return RemoveTree(old);
+}
+
+std::string OriginLines(const std::vector<KernelBookRow>& kept,
+                        const std::vector<std::string>& names) {
+  std::string lines;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const KernelBookRow& row = kept[i];
+    absl::StrAppend(&lines,
+                    Dump(Json{{"task", names[i]},
+                              {"row", row.number},
+                              {"uuid", row.uuid},
+                              {"repo_name", row.repo_name},
+                              {"repo_link", row.repo_link},
+                              {"sha", row.sha},
+                              {"licenses", row.licenses}}),
+                    "\n");
+  }
+  return lines;
 }
 
 std::string LeftOutLines(const std::vector<LeftOut>& left_out) {
@@ -125,14 +153,7 @@ std::string TaskName(const KernelBookRow& row) {
 }
 
 std::string TaskText(const KernelBookRow& row) {
-  std::vector<std::string> origin;
-  if (!row.uuid.empty()) origin.push_back(absl::StrCat("uuid ", row.uuid));
-  if (!row.repo_name.empty()) origin.push_back(row.repo_name);
-  if (row.repo_name.empty() && !row.repo_link.empty()) origin.push_back(row.repo_link);
-  if (!row.sha.empty()) origin.push_back(absl::StrCat("commit ", row.sha));
-  origin.push_back(absl::StrCat("licence ", row.licenses.empty() ? "unknown" : row.licenses));
-  std::string text =
-      absl::StrCat("# KernelBook: ", absl::StrJoin(origin, ", "), "\n", row.python_code);
+  std::string text = row.python_code;
   if (!absl::EndsWith(text, "\n")) text += "\n";
   if (row.entry_point != "Model") absl::StrAppend(&text, "\n\nModel = ", row.entry_point, "\n");
   return text;
@@ -141,7 +162,9 @@ std::string TaskText(const KernelBookRow& row) {
 absl::Status WriteImport(const std::string& out, const std::string& in,
                          const std::vector<KernelBookRow>& kept,
                          const std::vector<LeftOut>& left_out, const ImportSummary& summary) {
-  RETURN_IF_ERROR(ReplaceTasks(out, kept));
+  const std::vector<std::string> names = TaskNames(kept);
+  RETURN_IF_ERROR(ReplaceTasks(out, kept, names));
+  RETURN_IF_ERROR(WriteFileAtomic(JoinPath(out, "origins.jsonl"), OriginLines(kept, names)));
   RETURN_IF_ERROR(WriteFileAtomic(JoinPath(out, "left_out.jsonl"), LeftOutLines(left_out)));
   return WriteFileAtomic(JoinPath(out, "summary.json"), SummaryJson(in, summary));
 }

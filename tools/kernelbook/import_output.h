@@ -37,11 +37,11 @@ const std::vector<std::pair<std::string, std::vector<std::string>>>& ReasonsBySt
 // safe in file names.
 std::string TaskName(const KernelBookRow& row);
 
-// The row as a task file: a comment on where it comes from, the source as published, and a line
-// that names the model.
+// The row as a task file: the source as published, and a line that names the model.
 std::string TaskText(const KernelBookRow& row);
 
-// Writes tasks/, left_out.jsonl and summary.json into the folder `out`, each in one step.
+// Writes tasks/, origins.jsonl (where each task comes from, and its licences), left_out.jsonl and
+// summary.json into the folder `out`, each in one step.
 absl::Status WriteImport(const std::string& out, const std::string& in,
                          const std::vector<KernelBookRow>& kept,
                          const std::vector<LeftOut>& left_out, const ImportSummary& summary);

@@ -125,11 +125,15 @@ TEST_F(ImportTest, EveryQuirkHasItsReason) {
   EXPECT_THAT(tasks->problems, IsEmpty());
   EXPECT_EQ(tasks->tasks.size(), summary->kept);
   EXPECT_EQ(tasks->tasks[0].id, "1000_Net0");
-  EXPECT_TRUE(absl::StartsWith(tasks->tasks[0].source,
-                               "# KernelBook: uuid 1000, owner/repository-0, commit "
-                               "0000000000000000000000000000000000000000, "
-                               "licence Apache-2.0, MIT\nimport torch\n"))
-      << tasks->tasks[0].source;
+  EXPECT_TRUE(absl::StartsWith(tasks->tasks[0].source, "import torch\n")) << tasks->tasks[0].source;
+  const std::vector<std::string> origins = Lines(Path("out/origins.jsonl"));
+  ASSERT_EQ(origins.size(), summary->kept);
+  const Json origin = Json::parse(origins[0]);
+  EXPECT_EQ(origin["task"], "1000_Net0");
+  EXPECT_EQ(origin["uuid"], "1000");
+  EXPECT_EQ(origin["repo_name"], "owner/repository-0");
+  EXPECT_EQ(origin["sha"], std::string(40, '0'));
+  EXPECT_EQ(origin["licenses"], "Apache-2.0, MIT");
   EXPECT_TRUE(absl::EndsWith(tasks->tasks[0].source, "\nModel = Net0\n"));
   const Json stored = Json::parse(*ReadFile(Path("out/summary.json")));
   EXPECT_EQ(stored["kept"], summary->kept);
@@ -256,11 +260,11 @@ TEST(TaskTextTest, NamesTheModelUnlessItIsCalledSo) {
   row.number = 12;
   row.entry_point = "Net";
   row.python_code = "class Net: pass";
-  EXPECT_EQ(TaskText(row), "# KernelBook: licence unknown\nclass Net: pass\n\n\nModel = Net\n");
+  EXPECT_EQ(TaskText(row), "class Net: pass\n\n\nModel = Net\n");
   EXPECT_EQ(TaskName(row), "row12_Net");
   row.entry_point = "Model";
   row.uuid = "a/b 7";
-  EXPECT_EQ(TaskText(row), "# KernelBook: uuid a/b 7, licence unknown\nclass Net: pass\n");
+  EXPECT_EQ(TaskText(row), "class Net: pass\n");
   EXPECT_EQ(TaskName(row), "a_b_7_Model");
 }
 
