@@ -113,6 +113,18 @@ TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
   EXPECT_THAT(none.err, HasSubstr("error: rank 0: '" + dir_ + "/none' was found neither"));
 }
 
+TEST_F(KernelbenchTest, AJudgeThatIsDownEndsTheRun) {
+  const std::string tasks = Runfile("tasks/mini/heldout").value();
+  const CommandResult result = Run(
+      {"--model=model/mini", "--tasks=" + tasks, "--max_tasks=8", "--k=10", "--prompt_style=mini",
+       "--max_num_seqs=8", "--threads=1", "--set=workers=1", "--set=device_model=l40s_mini",
+       "--set=trials=1", "--set=judge.endpoint=http://127.0.0.1:1/v1", "--set=judge.model=big",
+       "--set=judge.retries=0"});
+  EXPECT_EQ(result.exit_code, 1) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("error: 20 questions in a row failed: the judge big has no "
+                                    "opinion: the endpoint http://127.0.0.1:1/v1"));
+}
+
 TEST_F(KernelbenchTest, BadFlagsAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--tasks=x"}, "--model is missing"},
