@@ -22,6 +22,7 @@
 #include "trainer/grpo/verification.h"
 #include "trainer/learner/policy.h"
 #include "trainer/program/training_program.h"
+#include "verify/verdict/verdict.h"
 
 namespace tritonrl {
 
@@ -253,7 +254,7 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
   for (const SampleRecord& record : result.details.sampled) {
     builder.Add(record.verdict);
     if (result.first_infra_error.empty() && IsInfraError(record.verdict)) {
-      result.first_infra_error = MessageOf(record.verdict.outcome());
+      result.first_infra_error = record.verdict.outcome().message();
     }
   }
   result.best = builder.MaxOverSamples();
