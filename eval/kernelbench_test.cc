@@ -121,7 +121,7 @@ TEST_F(KernelbenchTest, AJudgeThatIsDownEndsTheRun) {
        "--set=trials=1", "--set=judge.endpoint=http://127.0.0.1:1/v1", "--set=judge.model=big",
        "--set=judge.retries=0"});
   EXPECT_EQ(result.exit_code, 1) << result.out;
-  EXPECT_THAT(result.err, HasSubstr("error: 20 questions in a row failed: the judge big has no "
+  EXPECT_THAT(result.err, HasSubstr(" candidates in a row were not judged: the judge big has no "
                                     "opinion: the endpoint http://127.0.0.1:1/v1"));
 }
 

@@ -29,6 +29,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 std::vector<std::string> Lines(const std::string& path) {
@@ -248,10 +249,10 @@ TEST(WriteImportTest, RowsWithTheSameNameAreTasksOfTheirOwn) {
   ASSERT_TRUE(WriteImport(folder, "rows.jsonl", rows, {}, {}).ok());
   const auto files = Files(JoinPath(folder, "tasks"));
   ASSERT_EQ(files.size(), rows.size());
-  EXPECT_THAT(files.at("a_b_Net.py"), HasSubstr("\nrow = 0\n"));
-  EXPECT_THAT(files.at("a_b_Net_row3.py"), HasSubstr("\nrow = 1\n"));
-  EXPECT_THAT(files.at("a_b_Net_row3_row3.py"), HasSubstr("\nrow = 2\n"));
-  EXPECT_THAT(files.at("a_b_Net_row4.py"), HasSubstr("\nrow = 3\n"));
+  EXPECT_THAT(files.at("a_b_Net.py"), StartsWith("row = 0\n"));
+  EXPECT_THAT(files.at("a_b_Net_row3.py"), StartsWith("row = 1\n"));
+  EXPECT_THAT(files.at("a_b_Net_row3_row3.py"), StartsWith("row = 2\n"));
+  EXPECT_THAT(files.at("a_b_Net_row4.py"), StartsWith("row = 3\n"));
   EXPECT_TRUE(RemoveTree(folder).ok());
 }
 

@@ -274,7 +274,6 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
   std::vector<Done> waiting;
   {
     absl::MutexLock lock(&mutex_);
-    NoteHealth(opinion.status());
     if (opinion.ok()) {
       known_[hash] = *opinion;
       const absl::Status kept = Keep(hash, *opinion);
@@ -285,19 +284,21 @@ void JudgeQueue::Answer(const std::string& hash, const absl::StatusOr<JudgeOpini
       waiting = std::move(found->second);
       waiting_.erase(found);
     }
+    NoteHealth(opinion.status(), static_cast<int>(waiting.size()));
   }
   for (Done& done : waiting) done(opinion);
 }
 
-void JudgeQueue::NoteHealth(const absl::Status& asked) {
+void JudgeQueue::NoteHealth(const absl::Status& asked, int candidates) {
   if (absl::IsCancelled(asked)) return;
-  failures_in_a_row_ = asked.ok() ? 0 : failures_in_a_row_ + 1;
+  failures_in_a_row_ = asked.ok() ? 0 : failures_in_a_row_ + candidates;
   if (asked.ok()) {
     health_ = absl::OkStatus();
   } else if (EndsAllRequests(asked)) {
     health_ = asked;
   } else if (failures_in_a_row_ >= kMostFailuresInARow) {
-    health_ = AddContext(asked, absl::StrCat(failures_in_a_row_, " questions in a row failed"));
+    health_ =
+        AddContext(asked, absl::StrCat(failures_in_a_row_, " candidates in a row were not judged"));
   }
 }
 

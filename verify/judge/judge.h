@@ -95,8 +95,8 @@ class JudgeQueue {
 
   // The first error of an append to the file. Opinions are delivered in spite of such errors.
   absl::Status FileStatus() const;
-  // Why further questions are of no use: the judge refuses the key or is not there, or 20 questions
-  // in a row ended without an opinion. OK again after an opinion.
+  // Why further questions are of no use: the judge refuses the key or is not there, or 20
+  // candidates in a row got no opinion. OK again after an opinion.
   absl::Status Health() const;
   // Number of questions sent to the judge.
   int64_t asked() const;
@@ -108,7 +108,7 @@ class JudgeQueue {
 
   void Work();
   void Answer(const std::string& hash, const absl::StatusOr<JudgeOpinion>& opinion);
-  void NoteHealth(const absl::Status& asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteHealth(const absl::Status& asked, int candidates) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep(const std::string& hash, const JudgeOpinion& opinion)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

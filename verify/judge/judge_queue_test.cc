@@ -90,7 +90,7 @@ TEST(JudgeQueueTest, ManyFailuresInARowOrARefusedKeyMakeItUnhealthy) {
   for (int i = 0; i < 19; ++i) ask(absl::StrCat("silent ", i));
   EXPECT_TRUE(queue.Health().ok());
   ask("silent");
-  EXPECT_EQ(queue.Health().message(), "20 questions in a row failed: no answer");
+  EXPECT_EQ(queue.Health().message(), "20 candidates in a row were not judged: no answer");
   ask("another honest one");
   EXPECT_TRUE(queue.Health().ok());
   ask("wrong key");
