@@ -113,16 +113,17 @@ TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
   EXPECT_THAT(none.err, HasSubstr("error: rank 0: '" + dir_ + "/none' was found neither"));
 }
 
-TEST_F(KernelbenchTest, AJudgeThatIsDownEndsTheRun) {
+// Fewer candidates than end the run (JudgeQueue::Health): the table says why they are missing.
+TEST_F(KernelbenchTest, AJudgeThatIsDownIsNamed) {
   const std::string tasks = Runfile("tasks/mini/heldout").value();
   const CommandResult result = Run(
-      {"--model=model/mini", "--tasks=" + tasks, "--max_tasks=8", "--k=10", "--prompt_style=mini",
+      {"--model=model/mini", "--tasks=" + tasks, "--max_tasks=8", "--k=3", "--prompt_style=mini",
        "--max_num_seqs=8", "--threads=1", "--set=workers=1", "--set=device_model=l40s_mini",
        "--set=trials=1", "--set=judge.endpoint=http://127.0.0.1:1/v1", "--set=judge.model=big",
        "--set=judge.retries=0"});
-  EXPECT_EQ(result.exit_code, 1) << result.out;
-  EXPECT_THAT(result.err, HasSubstr(" candidates in a row were not judged: the judge big has no "
-                                    "opinion: the endpoint http://127.0.0.1:1/v1"));
+  EXPECT_THAT(result.out, HasSubstr(". The first: the judge big has no opinion: the "
+                                    "endpoint http://127.0.0.1:1/v1"))
+      << result.err;
 }
 
 TEST_F(KernelbenchTest, BadFlagsAreNamed) {
