@@ -176,10 +176,10 @@ absl::Status GrpoRun::LoadTasks() {
 absl::Status GrpoRun::MakeRunner() {
   const Policy& policy = *model_.policy;
   const auto prompts = tasks_->prompts.Draw(/*step=*/0, /*count=*/1);
-  ASSIGN_OR_RETURN(style_,
-                   ChoosePolicyStyle(config_.tasks().response_style(), config_.tasks().code_block(),
-                                     policy.folder, *prompts.front(), *policy.tokenizer,
-                                     policy.chat.get()));
+  ASSIGN_OR_RETURN(
+      style_,
+      ChoosePolicyStyle(config_.tasks().response_style(), config_.tasks().code_block(),
+                        policy.folder, *prompts.front(), *policy.tokenizer, policy.chat.get()));
   runner_ =
       std::make_unique<SampleRunner>(model_.engine.get(), verification_.verifier.get(),
                                      policy.tokenizer.get(), style_.style, infra_errors_.get());
