@@ -144,5 +144,17 @@ TEST_F(GrpoHrdTest, WorkersThatDoNotStartEndTheRun) {
   EXPECT_THAT(result.err, HasSubstr("not verified within the time allowed"));
 }
 
+// Without opinions the run would learn from the samples that no judge has to see.
+TEST_F(GrpoHrdTest, AJudgeThatIsDownEndsTheRun) {
+  const CommandResult result =
+      Run(Command("judge", {"verifier.rules=PAPER", "verifier.judge.mode=REQUIRED",
+                            "verifier.judge.endpoint=http://127.0.0.1:1/v1",
+                            "verifier.judge.model=big", "verifier.judge.retries=0"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("the judge big has no opinion: the endpoint "
+                                    "http://127.0.0.1:1/v1"));
+  EXPECT_THAT(result.err, HasSubstr("error: "));
+}
+
 }  // namespace
 }  // namespace tritonrl
