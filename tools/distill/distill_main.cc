@@ -86,9 +86,7 @@ absl::Status SetSampling(DistillOptions* options) {
 }
 
 // Counted by the policy's tokenizer; that of an endpoint is unknown.
-absl::Status SayPromptLengths(const std::vector<Task>& tasks) {
-  ASSIGN_OR_RETURN(const PromptFormat prompt,
-                   PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
+absl::Status SayPromptLengths(const PromptFormat& prompt, const std::vector<Task>& tasks) {
   std::string lengths = EstimatedPromptLengths(prompt, tasks);
   if (const std::string policy = absl::GetFlag(FLAGS_policy); !policy.empty()) {
     ASSIGN_OR_RETURN(const Tokenizer tokenizer,
@@ -101,7 +99,8 @@ absl::Status SayPromptLengths(const std::vector<Task>& tasks) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
+absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& overrides,
+                                                const PromptFormat& prompt) {
   DistillOptions options;
   options.samples = absl::GetFlag(FLAGS_samples);
   options.ask.max_tokens = absl::GetFlag(FLAGS_max_tokens);
@@ -122,8 +121,6 @@ absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& 
     RETURN_IF_ERROR(ApplyOverride(override, &options.verifier));
   }
   ASSIGN_OR_RETURN(options.tasks, LoadTasksFlag(absl::GetFlag(FLAGS_tasks)));
-  ASSIGN_OR_RETURN(const PromptFormat prompt,
-                   PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
   options.prompt = [prompt](const Task& task) { return prompt.Build(task); };
   ASSIGN_OR_RETURN(options.out,
                    OutFolderFlag(absl::GetFlag(FLAGS_out), absl::GetFlag(FLAGS_tasks)));
@@ -153,11 +150,13 @@ absl::StatusOr<std::unique_ptr<EndpointClient>> Teacher(DistillOptions* options,
 
 absl::StatusOr<bool> Run(const std::vector<std::string>& overrides) {
   const SignalHandler stop = NoteStopSignals();
-  ASSIGN_OR_RETURN(DistillOptions options, OptionsFromFlags(overrides));
+  ASSIGN_OR_RETURN(const PromptFormat prompt,
+                   PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
+  ASSIGN_OR_RETURN(DistillOptions options, OptionsFromFlags(overrides, prompt));
   options.stop = [&stop] { return stop.requested(); };
   std::unique_ptr<PolicyServer> server;
   ASSIGN_OR_RETURN(const std::unique_ptr<EndpointClient> client, Teacher(&options, &server));
-  RETURN_IF_ERROR(SayPromptLengths(options.tasks));
+  RETURN_IF_ERROR(SayPromptLengths(prompt, options.tasks));
   ASSIGN_OR_RETURN(const DistillSummary summary, Distill(options, client.get()));
   if (summary.interrupted) return false;
   std::printf("%s", DistillTable(summary, options.check).c_str());
