@@ -65,7 +65,7 @@ struct BenchmarkResult {
 
 // Runs the benchmark. `ranks`: one rank, or the ranks of a tensor-parallel model
 // (rollout/distributed/tensor_parallel.h), of which all but the first only run the engine's steps
-// and return nullopt. Output files that cannot be written are no error of the run (see `written`).
+// and return nullopt. An output file that cannot be written does not fail the run (see `written`).
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
                                                             const SignalHandler& stop,
                                                             ProcessGroup* ranks);

@@ -22,8 +22,8 @@ struct Task {
   int level = 0;       // N of the innermost folder named "levelN"; 0 if there is none.
 };
 
-// The tasks of a folder. `problems` has one sentence for each file that is no valid task; it names
-// the file, the line and the mistake.
+// The tasks of a folder. `problems` has one sentence for each file that is not a valid task; it
+// names the file, the line and the mistake.
 struct TaskSet {
   std::vector<Task> tasks;
   std::vector<std::string> problems;
@@ -32,7 +32,7 @@ struct TaskSet {
 // Reads every "*.py" file below `folder`, up to 16 folders deep, in natural order ("2_x" before
 // "10_x"). Names that start with "." or "_" are skipped. `folder` may also be a single file.
 //
-// A file that is no valid task is skipped and reported in TaskSet::problems. Errors: NotFound if
+// A file that is not a valid task is skipped and reported in TaskSet::problems. Errors: NotFound if
 // `folder` does not exist, InvalidArgument if it has no valid task (the message has the first
 // problems).
 absl::StatusOr<TaskSet> LoadTasks(const std::string& folder);

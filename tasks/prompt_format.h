@@ -41,7 +41,7 @@ class PromptFormat {
   // Returns a task's prompt, which depends only on the task and ends with a newline.
   std::string Build(const Task& task) const;
 
-  // The prompt without what the placeholders stand for; empty for the mini policy's prompts.
+  // The fixed text of the prompt, without placeholders; empty for the mini policy's prompts.
   std::string FixedText() const;
 
   // "mini", or the file's path.

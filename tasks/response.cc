@@ -92,7 +92,7 @@ bool StartsWithThink(absl::string_view text) {
   return absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), kThinkOpen);
 }
 
-// Offset behind the `</think>` that closes the plan. A plain response may mention the tag in its
+// Offset after the `</think>` that closes the plan. A plain response may mention the tag in its
 // code, so there it counts outside of code blocks only, unless the response begins with `<think>`.
 std::optional<size_t> ThinkEnd(absl::string_view text, const ResponseStyle& style) {
   std::optional<size_t> close;

@@ -27,7 +27,7 @@ struct ResponseStyleChoice {
 // The style of the model in `model_dir`:
 //
 // - A prompt that ends with an opened `<think>` makes it thinking; one that ends with `</think>`
-//   (thoughts switched off in the chat template) makes it plain. `prompt` is a prompt of the model
+//   (thinking switched off in the chat template) makes it plain. `prompt` is a prompt of the model
 //   with its chat template, or the end of one; "" if there is none.
 // - Else the chat template decides: thinking if it mentions `<think>`, plain if it mentions neither
 //   `<think>` nor `</think>`. One with `</think>` alone is InvalidArgument: some models think with
@@ -37,7 +37,7 @@ struct ResponseStyleChoice {
 // - Else, without a chat template, the folder's tokenizer.json decides in the same way.
 //
 // The code block is kOnly for a thinking model, and kFirst for a plain one. A folder without
-// tokenizer.json is no error.
+// tokenizer.json is not an error.
 absl::StatusOr<ResponseStyleChoice> DetectResponseStyle(const std::string& model_dir,
                                                         absl::string_view chat_template,
                                                         absl::string_view prompt = "");
@@ -62,7 +62,7 @@ absl::StatusOr<ResponseStyle> OverrideResponseStyle(absl::string_view response_s
                                                     absl::string_view code_block,
                                                     const ResponseStyle& base);
 
-// The style with these names, as they are recorded with a sample; "auto" is no such name.
+// The style with these names, as they are recorded with a sample; "auto" is not such a name.
 absl::StatusOr<ResponseStyle> ResponseStyleFromNames(absl::string_view plan,
                                                      absl::string_view code_block);
 

@@ -2,9 +2,9 @@
 
     bazel run //tools:compare_models -- FOLDER...
 
-//rollout:serve and `transformers` answer each prompt in float32 on the CPU, one after the other. Each folder gets a
+//rollout:serve and `transformers` complete each prompt in float32 on the CPU, one after the other. Each folder gets a
 line: equal, DIFFERENT (with the first difference; a small margin between the two largest logits lets rounding decide),
-refused (the sentence is serve's), or FAILED (a side gave no answer). Exit codes: 0 all are equal or refused, 1 not so.
+refused (the sentence is serve's), or FAILED (a side gave no response). Exit codes: 0 all are equal or refused, 1 else.
 """
 
 import argparse
@@ -22,7 +22,7 @@ REFUSED = 2  # serve's exit code for a folder that it does not support
 
 
 class NoAnswer(Exception):
-    """The word for a folder without an answer, and the reason."""
+    """The word for a folder without a response, and the reason."""
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def ask_serve(url, prompt, options):
 
 
 def ask_transformers(folder, options):
-    """The answers of `transformers`. "margins": by how much each token's logit exceeds the second largest."""
+    """The responses of `transformers`. "margins": by how much each token's logit exceeds the second largest."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     # In place of the folder's own settings, which may hold penalties and end tokens.
@@ -73,7 +73,7 @@ def ask_transformers(folder, options):
         ids = torch.tensor([tokenizer(prompt)["input_ids"]])
         out = model.generate(ids, attention_mask=torch.ones_like(ids))
         tokens = out.sequences[0, ids.shape[1]:]
-        logits = torch.cat(out.logits).double()  # [answer, vocabulary]
+        logits = torch.cat(out.logits).double()  # [response, vocabulary]
         largest = logits.topk(2).values
         yield {"prompt": ids[0].tolist(), "tokens": tokens.tolist(),
                "log_probs": logits.log_softmax(-1).gather(1, tokens[:, None])[:, 0].tolist(),
@@ -98,7 +98,7 @@ def difference(own, peer, tolerance):
 
 
 def compare(folder, options):
-    """The word for a folder, what there is to say, and the largest difference of log-probabilities."""
+    """The word for a folder, a sentence about it, and the largest difference of log-probabilities."""
     try:
         with server(folder, options) as url:
             own = [ask_serve(url, prompt, options) for prompt in options.prompt]

@@ -60,7 +60,7 @@ struct AskAllSummary {
 // changes the seed: the same request might get the same response.
 //
 // Errors: FailedPrecondition if the journal holds the accepted response to another request with the
-// same key, or another process writes it; DataLoss for a line that is no response or a second
+// same key, or another process writes it; DataLoss for a line that is not a response or a second
 // accepted one for its key; those of the file. A response that cannot be written is kept in memory,
 // and written with the next.
 absl::StatusOr<AskAllSummary> AskAll(int64_t count,

@@ -69,7 +69,7 @@ double EndpointBudget::CostBound(const EndpointRequest& request) const {
   return (in * price_in_ + out * price_out_) / kMillion;
 }
 
-// Tokens of prompt and answer: the mean answer so far; before the first answer, its limit.
+// Tokens of prompt and response: the mean response so far, or before the first one its limit.
 int64_t EndpointBudget::ExpectedTokens(const EndpointRequest& request) const {
   const int64_t answer = answers_ > 0 ? answer_tokens_ / answers_
                                       : int64_t{request.max_tokens} * std::max(request.n, 1);

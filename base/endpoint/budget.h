@@ -36,7 +36,7 @@ class EndpointBudget {
   // A request starts, and ends. `none_left`: no request is in flight any more.
   Share Start(const EndpointRequest& request, absl::Time now);
   void End(const Share& share, bool none_left);
-  // The usage of a request that was answered.
+  // The usage of a request that got its response.
   void NoteAnswer(const Share& share, const EndpointUsage& usage);
 
   // US dollars for the tokens of `usage`.

@@ -33,11 +33,12 @@ struct EndpointOptions {
   absl::Duration longest_pause = absl::Minutes(1);
   int max_in_flight = 64;
   int64_t requests_per_minute = 0;  // 0: no limit
-  int64_t tokens_per_minute = 0;    // of prompts and answers together; 0: no limit
+  int64_t tokens_per_minute = 0;    // of prompts and responses together; 0: no limit
   int64_t max_reply_bytes = 16 << 20;
   double price_in = 0, price_out = 0;  // US dollars for a million tokens
   // US dollars; 0: no ceiling. A request starts only if the most that it can cost fits below the
-  // ceiling, so that what the endpoint reports never exceeds it. Needs max_tokens in each request.
+  // ceiling, so the cost that the endpoint reports never exceeds it. Needs max_tokens in each
+  // request.
   double max_cost = 0;
   uint64_t seed = 0;             // of the pauses' random factor
   Clock* clock = Clock::Real();  // of pauses, limits and total_timeout; must outlive the client
@@ -69,7 +70,7 @@ class EndpointClient {
   virtual ~EndpointClient() = default;  // ends all requests with Cancelled
 
   // Queues a request, and returns at once. Errors that `done` gets:
-  //   Unavailable         no usable answer in max_attempts attempts or within total_timeout
+  //   Unavailable         no usable response in max_attempts attempts or within total_timeout
   //   Unauthenticated     the endpoint refuses the key, or wants one (401)
   //   PermissionDenied    the key may not do this (403), or the account's quota is used up
   //   NotFound            there is no such path or model (404)
@@ -78,11 +79,11 @@ class EndpointClient {
   //   Cancelled           CancelWaiting, Close or the destructor
   virtual void Submit(EndpointRequest request, Done done) = 0;
 
-  // Submit, and blocks for the answer. Not for the client's own thread.
+  // Submit, and blocks for the response. Not for the client's own thread.
   absl::StatusOr<EndpointResponse> Ask(EndpointRequest request);
 
   // Ends requests that are not in flight with Cancelled; no later request and no further attempt
-  // starts. Answers in flight still arrive.
+  // starts. Responses in flight still arrive.
   virtual void CancelWaiting() = 0;
 
   // Adds tokens of an earlier run to the cost, so that the ceiling counts both.

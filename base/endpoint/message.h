@@ -58,7 +58,7 @@ struct EndpointResponse {
 constexpr int64_t kBytesPerToken = 4;
 
 // The request's body. Invalid UTF-8 is replaced by U+FFFD. InvalidArgument: the model is missing,
-// there is neither message nor prompt, or `extra` is no JSON object.
+// there is neither message nor prompt, or `extra` is not a JSON object.
 absl::StatusOr<std::string> RequestBody(const EndpointRequest& request);
 
 // Parses the body of a successful reply to `request`. DataLoss says what the body lacks.

@@ -72,7 +72,7 @@ class GzipSource : public ByteSource {
         }
         if (n == 0) return size_t{0};
       }
-      // Padding behind the last member.
+      // Padding after the last member.
       if (!in_member_ && stream_.next_in[0] == 0) {
         ++stream_.next_in;
         --stream_.avail_in;

@@ -8,7 +8,7 @@
 
 namespace tritonrl {
 
-// What stands for half of a surrogate pair in a repaired text: U+FDD0, which is no character.
+// Replaces half of a surrogate pair in a repaired text: U+FDD0, which is not a character.
 inline constexpr char kHalfSurrogate[] = "\xEF\xB7\x90";
 
 struct LenientJson {

@@ -29,7 +29,7 @@ def main(path: str, wanted: list) -> int:
             return 0
         for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=used):
             for row in batch.to_pylist():
-                # Values that JSON has not, such as bytes and dates, are no text for the reader either.
+                # Values that JSON lacks, such as bytes and dates, are not text for the reader either.
                 print(json.dumps(row, default=lambda value: None))
         sys.stdout.flush()
     except BrokenPipeError:

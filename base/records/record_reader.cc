@@ -17,10 +17,10 @@ constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
 bool IsSpace(int c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Follows the bytes of one array element up to the comma or bracket behind it.
+// Follows the bytes of one array element up to the comma or bracket after it.
 class ElementScanner {
  public:
-  // Whether `c` is behind the element.
+  // Whether `c` is the first byte after the element.
   bool EndsAt(char c) {
     if (in_string_) {
       if (escaped_) {

@@ -22,7 +22,7 @@ struct Record {
   bool complete = true;  // false: a line that the file ends in, without a line break
 };
 
-// Reads JSON Lines, a JSON array, gzip of either, or Parquet, which of them it finds out by itself.
+// Reads JSON Lines, a JSON array, gzip of either, or Parquet. The contents decide which.
 // A byte order mark, Windows line ends and blank lines are skipped. Memory: one record and a block.
 class RecordReader {
  public:
@@ -31,7 +31,7 @@ class RecordReader {
       const std::string& path, const std::vector<std::string>& columns = {});
 
   // Returns the next record, nullopt at the end. Errors, with the place: a record above 2 GiB, and
-  // an array that is cut off or has text behind its end.
+  // an array that is cut off or has text after its end.
   absl::StatusOr<std::optional<Record>> Next();
 
   // "JSON Lines", "JSON array", "JSON Lines, gzip", "JSON array, gzip" or "Parquet".

@@ -32,7 +32,8 @@ struct RunFindings {
   FollowUpResult follow_up;
 };
 
-// From what the process said of itself (`result`, as classified) to what is so.
+// Sets the final outcome in `result`, which holds what the process reported of itself, from the
+// findings of the supervisor.
 void Conclude(const ExecRequest& request, const ReferenceResult& reference_result,
               const RunFindings& found, ExecResult* result);
 

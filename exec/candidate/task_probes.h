@@ -20,9 +20,9 @@ namespace tritonrl {
 //   identity         an input of the output's shape and type (cast, where only the type differs)
 //   half_output      the expected output, its second half zero
 //   half_input       what the reference makes of inputs whose first tensor's second half is zero
-//   low_precision    the reference with inputs and weights rounded: to bfloat16 in robust mode (and
-//                    its outputs), to float8_e4m3 in the paper's (1e-2 cannot see bfloat16) and
-//                    where the task itself is in half precision
+//   low_precision    the reference with inputs and weights rounded: to bfloat16 with RULES_ROBUST
+//                    (its outputs too), to float8_e4m3 with other rules (1e-2 cannot see
+//                    bfloat16) and where the task itself is in half precision
 // A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
 // bit for bit the expected output everywhere.
 // An error is an infrastructure error, and there are no probes then; ResourceExhausted: the GPU's

@@ -52,8 +52,8 @@ struct ReferenceResult {
   SharedMemory hidden;
   std::vector<std::vector<Leaf>> outputs;  // of each call (see CallsOf), in `hidden`
 
-  // Robust mode, by call and leaf of its output: the float64 result and its tolerance, in `hidden`.
-  // Empty without RULES_ROBUST.
+  // With RULES_ROBUST, by call and leaf of its output: the float64 result and its tolerance, in
+  // `hidden`. Empty with other rules.
   std::vector<std::vector<std::optional<ExactLeaf>>> exact;
   std::vector<std::string> trial_names;  // "random", or the variant of the inputs
   std::vector<std::string> notes;        // outputs without a float64 result, with the cause

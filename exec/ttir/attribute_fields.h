@@ -20,14 +20,14 @@ namespace tritonrl::ttir {
 absl::Status ApplyAttributes(const Lexer& lexer, const AttributeList& list, Module& module,
                              Operation& operation, std::vector<int64_t>* segments = nullptr);
 
-// Sets the field `name` by a word of the printed form, as "slt" for "predicate". False if the word
-// is unknown.
+// Sets the field `name` from a word of the printed form, for example "predicate" from "slt". False
+// if the word is unknown.
 bool ApplyWord(absl::string_view name, absl::string_view word, Operation& operation);
 
 // fastmath<...>, overflow<...>, or a rounding mode; false if a word is unknown.
 bool ApplyFlagWords(absl::string_view name, absl::string_view words, Operation& operation);
 
-// tt.divisibility, tt.contiguity, tt.constancy; others are passed over. -1 without hints.
+// tt.divisibility, tt.contiguity, tt.constancy; others are ignored. -1 without hints.
 int32_t AddHints(const AttributeList& list, Module& module);
 
 }  // namespace tritonrl::ttir

@@ -10,17 +10,17 @@ namespace tritonrl::ttir {
 
 class Dominance {
  public:
-  // Successors that are out of range are passed over.
+  // Ignores successors that are out of range.
   explicit Dominance(const Region& region);
 
-  // Whether each way from the first block to `block` leads through `dominator`. True for a block
-  // that no way leads to, as MLIR has it.
+  // Whether each path from the entry block to `block` goes through `dominator`. True for an
+  // unreachable block, as in MLIR.
   bool Dominates(BlockId dominator, BlockId block) const;
 
  private:
-  // Of the block in postorder: higher means nearer to the first block. -1: no way leads there.
+  // Postorder number of the block: higher means nearer to the entry block. -1: unreachable.
   std::vector<int> order_;
-  std::vector<BlockId> immediate_;  // the immediate dominator; of the first block itself
+  std::vector<BlockId> immediate_;  // the immediate dominator; the entry block has itself
 };
 
 }  // namespace tritonrl::ttir

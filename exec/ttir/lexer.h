@@ -13,7 +13,7 @@ namespace tritonrl::ttir {
 
 enum class TokenKind : uint8_t {
   kEnd,
-  kBad,          // a character or string that is no token
+  kBad,          // a character or string that is not a token
   kWord,         // module, tt.load, f32, x32xf32
   kNumber,       // 12, -3, 0x7F, 1.0e+00
   kString,       // "...": `text` still has its quotes and escapes
@@ -48,11 +48,11 @@ class Lexer {
   }
 
   bool Is(absl::string_view word) const { return token_.is(word); }
-  // Passes over the token if it is the current one.
+  // Consumes the current token if it is `word`; false if it is another.
   bool Accept(absl::string_view word);
   absl::Status Expect(absl::string_view word);
 
-  // Each expects a token of its kind, passes over it and returns what it says.
+  // Each consumes a token of its kind and returns its value. InvalidArgument for another token.
   absl::StatusOr<absl::string_view> Word();
   absl::StatusOr<std::string> String();
   absl::StatusOr<std::string> Symbol();
@@ -76,7 +76,7 @@ class Lexer {
  private:
   void SkipSpace();
   size_t ScanWhile(size_t from, bool (*accepts)(char)) const;
-  size_t ScanString(size_t from) const;  // the offset behind the closing quote, or from
+  size_t ScanString(size_t from) const;  // the offset after the closing quote, or from
   size_t ScanNumber(size_t from) const;
 
   absl::string_view text_;

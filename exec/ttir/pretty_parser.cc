@@ -14,7 +14,7 @@
 //   Tc     of all operands; the result is i1   Tp   of the pointer; the result is what it points to
 //   Tu     of the operand; the result is its element        Tsel  those of arith.select
 //   Tl     operands, one each                  Tf   a function type
-//   :Tl :Tv  ": types" of all operands, of those behind the first, if there are any
+//   :Tl :Tv  ": types" of all operands, of those after the first, if there are any
 //   :%*    ": operands : types" or nothing
 // Anything else stands for itself.
 #include <optional>

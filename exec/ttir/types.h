@@ -56,7 +56,7 @@ class Type {
 
   Type() = default;
   static Type Scalar(ScalarKind element, int pointer_levels = 0);
-  // nullopt if a dimension is no power of two, or rank or number of elements is too large.
+  // nullopt if a dimension is not a power of two, or rank or number of elements is too large.
   static std::optional<Type> Tensor(absl::Span<const int64_t> dims, const Type& element);
 
   // Each of these returns a copy with one part replaced.

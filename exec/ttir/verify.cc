@@ -173,7 +173,7 @@ class FunctionVerifier {
   int regions_ = 0;
 };
 
-// Finds calls that go around in a circle, and chains of calls that are too long.
+// Finds recursive calls, and chains of calls that are too long.
 class CallVerifier {
  public:
   explicit CallVerifier(const Module& module)

@@ -9,8 +9,8 @@
 namespace tritonrl::ttir {
 
 // What is wrong with operands, results and attributes of the operation, or "". The operands and
-// results are values of the function. It does not look into regions, but for their arguments and
-// terminators, and not at successors.
+// results are values of the function. Of regions it checks only arguments and terminators. It does
+// not check successors.
 std::string FindViolation(const Module& module, const Function& function,
                           const Operation& operation);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// An answer that no template changes, to find what a template writes behind an answer.
+// A content that no template changes, to find the text that a template writes after a content.
 constexpr char kProbe[] = "Answer8f1c";
 
 // The variables that `arguments`, an object in JSON, sets. `name` is for errors.
@@ -128,7 +128,7 @@ void ChatTemplate::Impl::FindEndOfTurn() {
     text = Render(messages, false, Json::object());
     if (text.ok()) break;
   }
-  if (!text.ok()) return;  // a template for one question
+  if (!text.ok()) return;  // a template for a single message
   const size_t answer = text->rfind(kProbe);
   if (answer == std::string::npos) return;
   const std::string behind = text->substr(answer + sizeof(kProbe) - 1);

@@ -27,19 +27,19 @@ struct ChatMessage {
 
 struct ChatOptions {
   // "auto": the model folder's own template, "none" if it has none. "none": the contents, joined
-  // without separators, behind the begin tokens of tokenizer.json. Else the path of a Jinja file.
+  // without separators, after the begin tokens of tokenizer.json. Else the path of a Jinja file.
   std::string chat_template = "auto";
   // The template's variable enable_thinking; not set: the template's own default.
   std::optional<bool> enable_thinking;
-  // More variables of the template, as a JSON object; empty: none. They win over enable_thinking.
+  // More variables of the template, as a JSON object; empty: none. They override enable_thinking.
   std::string arguments;
   // Time limit of one rendering. A template that takes longer is refused.
   absl::Duration render_deadline = absl::Seconds(10);
 };
 
-// The part of the text that ends an assistant's turn, through the first control token behind the
-// content: "<|im_end|>", "<|eot_id|>". Empty without a template, and where the template writes no
-// control token behind the content.
+// The text that ends an assistant's turn: from the end of the content through the first control
+// token after it, for example "<|im_end|>" or "<|eot_id|>". Empty without a template, and where the
+// template writes no control token after the content.
 struct EndOfTurn {
   std::string text;
   std::vector<int32_t> ids;  // its tokens; the last is the control token
@@ -55,24 +55,25 @@ struct EncodedConversation {
   std::vector<std::pair<int64_t, int64_t>> taught;
 };
 
-// The chat template of a model folder, rendered by Jinja2 in one helper process of its own, text
-// for text as `transformers` does in apply_chat_template. Templates are untrusted: the helper is a
-// sandbox without access to files, with limits on time and memory; it is started again when it
+// The chat template of a model folder. Jinja2 renders it in a helper process of its own, and the
+// text equals that of apply_chat_template in `transformers`. Templates are untrusted: the helper is
+// a sandbox without access to files, with limits on time and memory. It is started again after it
 // died. Cheap to copy (copies share the helper), thread-safe.
 //
-// Control tokens in a message's content stay ordinary text (`transformers` makes control tokens of
-// them): the ids differ from those of `transformers` only for such contents. <think> and </think>
-// of an assistant are control tokens where the tokenizer says so, and where a template takes the
-// contents of assistants apart at control tokens, those in these contents count too. Where it
-// changes other contents that hold a control token, Encode refuses the conversation.
+// Control tokens in a message's content stay ordinary text. `transformers` makes control tokens of
+// them, so the ids differ from its ids for such contents only. There are three exceptions:
+// - <think> and </think> of an assistant are control tokens if the tokenizer says so.
+// - If a template splits the contents of assistants at control tokens, those tokens count too.
+// - If a template changes another content that holds a control token, Encode refuses the
+//   conversation.
 class ChatTemplate {
  public:
   // Loads the template of the folder `model_dir` that `options` name, starts its helper and renders
   // a short conversation. Which template a folder has is decided as in `transformers`:
   // chat_template.jinja and additional_chat_templates/, else chat_template of
   // tokenizer_config.json (of several the one named "default"), else chat_template.json.
-  // InvalidArgument: a template that is no Jinja, or raises for a single message, or has no
-  // default; arguments that are no JSON object. NotFound: a path without a file.
+  // InvalidArgument: a template that is not Jinja, raises for a single message, or has no
+  // default; arguments that are not a JSON object. NotFound: a path without a file.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir, const ChatOptions& options,
                                            const Tokenizer& tokenizer);
 
@@ -90,7 +91,7 @@ class ChatTemplate {
   std::string CacheKey() const;
 
   // Renders a conversation. With add_generation_prompt the text ends where the assistant's next
-  // turn begins. `arguments`: a JSON object of variables of this call alone, which win over those
+  // turn begins. `arguments`: a JSON object of variables of this call alone, which override those
   // of the options; empty: none. InvalidArgument with the template's own message if it raises.
   // Without a template: the contents alone, without begin tokens.
   absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
@@ -107,11 +108,11 @@ class ChatTemplate {
   // Encodes a conversation for training. Each taught turn is encoded apart from the text before
   // it, as generation sees it. With all_turns every turn of the assistant is taught, else only the
   // last message, which must be the assistant's. A turn is taught as the template writes it in the
-  // whole conversation. If that does not follow the text that asks for the turn, or if it lacks a
-  // part of the content (such as the thought), the last turn is taught as generation would write
-  // it: the text that asks for it, the content without a <think> that this text already has, the
-  // end of turn. InvalidArgument: such a turn that is not the last, with its number; a template
-  // without an end of turn. FailedPrecondition if plain().
+  // whole conversation, if this text continues the turn's generation prompt and has the whole
+  // content. Some templates leave out the reasoning, for example. The last turn is then taught as
+  // generation would write it: the generation prompt, the content without a <think> that the
+  // prompt already has, and the end of turn. InvalidArgument: such a turn that is not the last,
+  // with its number; a template without an end of turn. FailedPrecondition if plain().
   absl::StatusOr<EncodedConversation> EncodeConversation(const std::vector<ChatMessage>& messages,
                                                          bool all_turns) const;
 

@@ -26,13 +26,13 @@ struct ChatTemplate::Impl {
 
   // The error of a template if it renders neither a question nor a system message and a question.
   absl::Status CheckItRenders() const;
-  // Sets end_of_turn from what the template writes behind an answer.
+  // Sets end_of_turn to the text that the template writes after an assistant's content.
   void FindEndOfTurn();
 
   // As ChatTemplate::Render, with the variables `more`.
   absl::StatusOr<std::string> Render(std::span<const ChatMessage> messages,
                                      bool add_generation_prompt, const Json& more) const;
-  // The same, and the places in the text that contents gave and that look like control tokens.
+  // The same, with the places in the text that come from contents and look like control tokens.
   absl::StatusOr<MarkedText> RenderMarked(std::span<const ChatMessage> messages,
                                           bool add_generation_prompt, const Json& more) const;
   // RenderMarked for a conversation whose text is known.

@@ -44,7 +44,7 @@ AddedTokenFinder FinderOf(const std::vector<AddedToken>& tokens) {
 ControlTokens::ControlTokens(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   std::vector<AddedToken> tokens = SpecialTokens(tokenizer);
   exact_ = FinderOf(tokens);
-  // A token that takes white space with it leaves nothing of a blank beside it.
+  // A token that strips white space leaves no token for a blank beside it.
   for (AddedToken& token : tokens) {
     token.lstrip = tokenizer.Encode(absl::StrCat(" ", token.content)).size() == 1;
     token.rstrip = tokenizer.Encode(absl::StrCat(token.content, " ")).size() == 1;
@@ -72,7 +72,7 @@ std::vector<int32_t> ControlTokens::Encode(const MarkedText& text, size_t begin,
     if (masked.empty()) masked = std::string(part);
     std::fill(masked.begin() + (from - begin), masked.begin() + (to - begin), 'x');
   }
-  // The usual case, in which the tokenizer's own search is right.
+  // The usual case: the tokenizer's own search is right.
   if (masked.empty()) return tokenizer_.Encode(part, /*parse_special=*/true);
   std::vector<int32_t> ids;
   for (const TextPart& piece : stripping_.Split(masked, /*parse_special=*/true)) {

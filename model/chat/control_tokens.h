@@ -39,7 +39,7 @@ class ControlTokens {
  private:
   Tokenizer tokenizer_;
   AddedTokenFinder exact_;      // matches the tokens alone
-  AddedTokenFinder stripping_;  // and the white space that a token takes with it
+  AddedTokenFinder stripping_;  // and the white space that a token strips
 };
 
 // Replaces control tokens in contents by placeholders that a template copies like any word.

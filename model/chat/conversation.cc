@@ -35,9 +35,9 @@ class Builder {
   Builder(const ControlTokens& control, const EndOfTurn& end_of_turn, const MarkedText& text)
       : control_(control), end_of_turn_(end_of_turn), text_(text) {}
 
-  // Adds the turn of message `turn` as the template writes it, behind the text `prompt` that asks
-  // for it. False, with nothing added, if the template writes it in another form or leaves out a
-  // part of the last answer.
+  // Adds the turn of message `turn` as the template writes it, after its generation prompt
+  // `prompt`. False, with nothing added, if the template writes it in another form or leaves out a
+  // part of the last content.
   bool AddAsWritten(const std::vector<ChatMessage>& messages, size_t turn,
                     const std::string& prompt) {
     if (prompt.size() < done_ || !absl::StartsWith(text_.text, prompt)) return false;
@@ -52,7 +52,7 @@ class Builder {
     return true;
   }
 
-  // Adds the last turn behind `prompt` as generation would write it: the content and the end of
+  // Adds the last turn after `prompt` as generation would write it: the content and the end of
   // turn. False if `prompt` does not continue the turns before.
   bool AddAsGenerated(const MarkedText& prompt, const ChatMessage& message) {
     const absl::string_view before = absl::string_view(text_.text).substr(0, done_);
@@ -84,7 +84,7 @@ class Builder {
     return absl::StrContains(WithoutSpace(written), WithoutSpace(content));
   }
 
-  // Where the turn that begins at `begin` ends: behind its end of turn. npos: nowhere.
+  // The offset after the end of turn of the turn that begins at `begin`; npos if it has none.
   size_t EndOf(const std::vector<ChatMessage>& messages, size_t turn, size_t begin) const {
     const std::string& marker = end_of_turn_.text;
     const absl::string_view text = text_.text;
@@ -133,7 +133,7 @@ absl::StatusOr<EncodedConversation> ChatTemplate::EncodeConversation(
                      ") writes no control token at the end of an assistant's turn, so that a "
                      "trained model would not stop; use the chat template \"none\""));
   }
-  // The whole conversation, then the texts that ask for each turn that is taught.
+  // The whole conversation, then the generation prompt of each turn that is taught.
   std::vector<Rendering> wanted = {{messages.size(), false}};
   for (size_t turn = all_turns ? 0 : messages.size() - 1; turn < messages.size(); ++turn) {
     if (messages[turn].role == kAssistant) wanted.push_back({turn, true});

@@ -1,13 +1,13 @@
-"""Renders the chat template of a model folder: requests on standard input, answers on standard output.
+"""Renders the chat template of a model folder: requests on standard input, replies on standard output.
 
-render_template.py [FOLDER_OF_PACKAGES]. Each is a line with a JSON object. The first answer is {"ready": true}. Then
+render_template.py [FOLDER_OF_PACKAGES]. Each is a line with a JSON object. The first reply is {"ready": true}. Then
   {"template": TEXT, "deadline": SECONDS}                                          -> {"ok": true}
   {"messages": [{"role": TEXT, "content": SIZE, "reasoning_content": SIZE or absent}, ...],
    "renderings": [[MESSAGES, ADD_GENERATION_PROMPT], ...], "variables": {...}, "deadline": SECONDS}
                                                      -> {"text": SIZE, "dated": whether it holds the time}
-or {"error": SENTENCE}. Sizes are bytes of UTF-8 that follow the line: of a request all contents in order, of an answer
-its text. Each rendering, of the first MESSAGES messages, has an answer; after an error the request's further ones are
-left out. The deadline is that of each rendering. model/chat/template_process.cc is the other end.
+or {"error": SENTENCE}. Sizes are bytes of UTF-8 that follow the line: of a request all contents in order, of a reply
+its text. Each rendering, of the first MESSAGES messages, has a reply; after an error the request's further renderings
+are skipped. The deadline is that of each rendering. model/chat/template_process.cc is the other end.
 
 Templates come with models that others published. They run in Jinja2's sandbox without a loader, and this process
 limits its memory, gives up opening files, and is killed by its own timer where a template does not end.
@@ -109,13 +109,13 @@ class Renderer:
         self.clock.clear()
         text = self.template.render(messages=messages, tools=None, documents=None,
                                     add_generation_prompt=add_generation_prompt, **variables)
-        encoded = text.encode()  # refuses lone surrogates, which are no text
+        encoded = text.encode()  # refuses lone surrogates, which are not text
         if len(encoded) > TEXT_BYTES:
             return {"error": f"writes {len(encoded) >> 20} MiB, more than {TEXT_BYTES >> 20} MiB"}, b""
         return {"text": len(encoded), "dated": bool(self.clock)}, encoded
 
     def within(self, deadline, work, *arguments):
-        """What `work` returns, or its error as an answer; ends this process where that takes too long."""
+        """What `work` returns, or its error as a reply; ends this process if that takes too long."""
         signal.setitimer(signal.ITIMER_REAL, deadline + TIMER_SECONDS)
         try:
             return work(*arguments)
@@ -125,7 +125,7 @@ class Renderer:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def answers(self, request):
-        """Yields the answers, each when it is there, as an object and the bytes behind it."""
+        """Yields each reply when it is ready, as an object and the bytes that follow it."""
         if "template" in request:
             yield self.within(request["deadline"], self.compile, request["template"])
             return

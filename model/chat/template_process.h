@@ -19,7 +19,7 @@
 
 namespace tritonrl {
 
-// A process that runs render_template.py, which describes the requests and answers. It is killed
+// A process that runs render_template.py, which describes the requests and replies. It is killed
 // with this object. Not thread-safe.
 class TemplateProcess {
  public:
@@ -34,8 +34,8 @@ class TemplateProcess {
   // Unavailable, with the command line: the process does not start.
   static absl::StatusOr<TemplateProcess> Start();
 
-  // Sends `request`, if it is not empty, and returns the next answer. Aborted: the process ended or
-  // answered with nonsense. DeadlineExceeded: this took longer than `limit`. After an error there
+  // Sends `request`, if it is not empty, and returns the next reply. Aborted: the process ended or
+  // its reply is malformed. DeadlineExceeded: this took longer than `limit`. After an error there
   // is no further exchange.
   absl::StatusOr<Answer> Exchange(absl::string_view request, absl::Duration limit);
 
@@ -53,7 +53,7 @@ class TemplateProcess {
 
   Subprocess process_;
   std::unique_ptr<ScopedFd> socket_;
-  std::string unread_;  // bytes behind the last answer
+  std::string unread_;  // bytes after the last reply
 };
 
 }  // namespace tritonrl

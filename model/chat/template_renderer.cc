@@ -20,7 +20,7 @@ std::string Line(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
-// A line of JSON and, behind it, the contents as they are: escaping and parsing them costs more
+// A line of JSON, then the contents as they are: escaping and parsing them costs more
 // than the rendering.
 std::string RequestOf(std::span<const ChatMessage> messages, std::span<const Rendering> renderings,
                       const Json& variables, absl::Duration deadline) {

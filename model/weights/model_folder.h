@@ -1,4 +1,4 @@
-// What a folder that cannot be loaded holds instead of the model, for errors.
+// Errors that say what a folder that cannot be loaded holds instead of a model.
 
 #ifndef TRITONRL_MODEL_WEIGHTS_MODEL_FOLDER_H_
 #define TRITONRL_MODEL_WEIGHTS_MODEL_FOLDER_H_
@@ -18,8 +18,8 @@ absl::Status AdapterError(const std::string& dir);
 // FailedPrecondition for an adapter or weights in another format, else NotFound.
 absl::Status NoWeightsError(const std::string& dir);
 
-// What tensor `name`, which the model of `num_layers` layers does not have, says about the folder,
-// and what to do.
+// A sentence for tensor `name`, which the model of `num_layers` layers does not have: what it tells
+// about the folder, and what to do.
 std::string UnexpectedTensorHint(const std::string& name, int64_t num_layers);
 
 // Why tensor `name` may be missing, for the end of a message; empty if nothing is known.

@@ -14,7 +14,7 @@ namespace tritonrl {
 // Returns eos_token_id of `model_dir`/generation_config.json, if there is one, followed by those of
 // config.json, each id once. `transformers` stops at the former; a chat model often names the end
 // of a turn only there. Empty if neither file names one. InvalidArgument names the file and the
-// field if it is no whole number and no list of them, or below 0.
+// field if it is neither a whole number nor a list of them, or below 0.
 absl::StatusOr<std::vector<int32_t>> StopTokens(const std::string& model_dir);
 
 }  // namespace tritonrl

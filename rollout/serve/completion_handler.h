@@ -1,4 +1,4 @@
-// Runs one generating request to its end and gives its answer as a whole or as a stream.
+// Runs one generating request to its end and gives its response as a whole or as a stream.
 #ifndef TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
 #define TRITONRL_ROLLOUT_SERVE_COMPLETION_HANDLER_H_
 
@@ -24,7 +24,7 @@ namespace tritonrl {
 struct CompletionSpec {
   CompletionHeader head;
   std::vector<std::string> stop;
-  // Tokens that end an answer and are not shown; and those of them that the request itself set.
+  // Tokens that end a completion and are not shown; then those of them that the request itself set.
   std::vector<int32_t> stop_ids;
   std::vector<int32_t> asked_stop_ids;
   int choices = 1;
@@ -56,10 +56,10 @@ class CompletionHandler {
                     std::unique_ptr<Generation> generation, Metrics* metrics);
   ~CompletionHandler();
 
-  // Waits for the whole answer and returns it.
+  // Waits for the whole response and returns it.
   absl::StatusOr<nlohmann::json> Whole(int socket);
 
-  // Sends the answer's chunks as events with `send`, which returns false when the client has
+  // Sends the response's chunks as events with `send`, which returns false when the client has
   // disconnected. An error is sent as an event too.
   absl::Status Stream(int socket, const std::function<bool(const std::string&)>& send);
 

@@ -31,16 +31,16 @@ class Metrics {
   // Counts a request that was answered, or whose client disconnected (status 499).
   void CountRequest(absl::string_view endpoint, int http_status);
   // Counts the tokens of a generating request: those of its prompts, and those drawn for its
-  // answers.
+  // completions.
   void CountTokens(int64_t prompt_tokens, int64_t completion_tokens);
-  // Counts an answer (one choice of a request) that ended by "stop", "length", "failed" or
+  // Counts a completion (one choice of a request) that ended by "stop", "length", "failed" or
   // "cancelled".
   void CountCompletion(absl::string_view finish_reason);
-  // Time from a request's arrival until all its answers were complete.
+  // Time from a request's arrival until all its completions ended.
   void ObserveRequest(absl::Duration time);
-  // Time from the request's arrival to an answer's first token.
+  // Time from the request's arrival to a completion's first token.
   void ObserveFirstToken(absl::Duration time);
-  // Mean time between an answer's tokens after its first.
+  // Mean time between a completion's tokens after its first.
   void ObserveTokenTime(absl::Duration time);
 
   // All metrics, in version 0.0.4 of the format.

@@ -25,10 +25,10 @@ struct ServedModel {
   std::string name;  // the name in requests
   Tokenizer tokenizer;
   ChatTemplate chat;
-  std::vector<int32_t> stop_ids;  // tokens that end an answer
+  std::vector<int32_t> stop_ids;  // tokens that end a completion
   // The tokens that begin every prompt of a completion: those of tokenizer.json's post_processor.
   std::vector<int32_t> begin_tokens;
-  int64_t context = 0;     // maximum number of tokens of prompt and answer together
+  int64_t context = 0;     // maximum number of tokens of prompt and completion together
   int64_t vocab_size = 0;  // number of token ids of the model
 };
 
@@ -42,7 +42,7 @@ struct ParsedRequest {
 class RequestParser {
  public:
   struct Limits {
-    int max_tokens = 0;      // of an answer; 0: limited by the context only
+    int max_tokens = 0;      // of a completion; 0: limited by the context only
     absl::Duration timeout;  // from the parsing of a request to its end
   };
 
@@ -62,12 +62,12 @@ class RequestParser {
   absl::StatusOr<std::vector<CompletionSpec::Prompt>> ReadPrompts(bool chat,
                                                                   const std::string& body,
                                                                   GenerationParams* params) const;
-  // Sets which log-probabilities the engine computes and the answer has.
+  // Sets which log-probabilities the engine computes and the response has.
   static void AddLogProbs(const GenerationParams& params, ParsedRequest* parsed);
   // Sets the stop tokens and stop strings.
   absl::Status AddStops(const GenerationParams& params, ParsedRequest* parsed) const;
   absl::Status CheckId(const char* field, int32_t id) const;
-  // Maximum number of tokens of an answer to a prompt of this length.
+  // Maximum number of tokens of a completion of a prompt of this length.
   absl::StatusOr<int> CompletionTokens(size_t prompt_tokens, const GenerationParams& params) const;
 
   const ServedModel model_;

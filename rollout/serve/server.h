@@ -24,12 +24,12 @@ struct ServerOptions {
   HttpServerOptions http;
   std::string api_key;       // Empty: the server requires no key.
   int max_concurrent = 256;  // Requests that generate at the same time; more get HTTP 429.
-  int max_tokens_limit = 0;  // Maximum tokens of an answer; 0: the context limits it.
+  int max_tokens_limit = 0;  // Maximum tokens of a completion; 0: the context limits it.
   absl::Duration request_timeout = absl::Minutes(10);  // Of one generating request.
 };
 
 // Endpoints: POST /v1/completions, POST /v1/chat/completions, GET /v1/models, GET
-// /v1/models/NAME, GET /health, GET /metrics. Every answer has an X-Request-Id.
+// /v1/models/NAME, GET /health, GET /metrics. Every response has an X-Request-Id.
 class Server {
  public:
   // Returns when the server listens. The engine must outlive the server, and no other code may take

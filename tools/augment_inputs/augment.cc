@@ -69,7 +69,7 @@ class Augmenter {
 
  private:
   // The tasks to ask in this round: those that have fewer variants than wanted after the rounds
-  // before. A lost worker is no reason to pay for another answer.
+  // before. A lost worker is no reason to pay for another response.
   std::vector<Family*> Open(int round) {
     std::vector<Family*> open;
     for (Family& family : families_) {

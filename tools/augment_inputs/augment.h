@@ -1,4 +1,4 @@
-// Makes variants of tasks with other input shapes, by the answers of a model. Each variant that
+// Makes variants of tasks with other input shapes, by the responses of a model. Each variant that
 // passes the checks becomes a task of its own.
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_AUGMENT_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_AUGMENT_H_
@@ -26,7 +26,7 @@ struct AugmentOptions {
   // Of later rounds, with {task}, {variants}, {shapes}, {failed} and {limits}.
   std::string prompt_again;
   // Folder of the results, which exists:
-  //   responses.jsonl   each answer (base/endpoint/response_journal.h)
+  //   responses.jsonl   each response (base/endpoint/response_journal.h)
   //   checks.jsonl      the checks of originals and variants
   //   TASK_v1.py, ...   the variants, below the same folders as their tasks
   //   TASK.py           the original, with with_originals
@@ -44,14 +44,13 @@ struct AugmentOptions {
   std::FILE* messages = stderr;
 };
 
-// Asks for the answers that `out` does not hold yet, checks originals and variants in the sandbox
-// as imported tasks are (TaskChecker), and writes the variants that pass and whose shapes differ
-// from the original's and from each other's. A variant has as many inputs as the original, of the
-// same types and numbers of dimensions; where the original's inputs are unknown, because neither it
-// nor its get_inputs() alone runs within the limits, this holds among the variants
-// (ReasonToLeaveOut). The same call goes on after a stop or a kill. Errors: those of AskAll,
-// FamilyChecker and the files; InvalidArgument if a task's own file would be a variant of another
-// task.
+// Asks for the responses that `out` does not hold yet, and checks originals and variants in the
+// sandbox with TaskChecker. Writes the variants that pass and whose shapes differ from the
+// original's and from each other's. A variant has as many inputs as the original, of the same types
+// and numbers of dimensions. The original's inputs are unknown if neither it nor its get_inputs()
+// alone runs within the limits; then this holds among the variants (ReasonToLeaveOut). The same
+// call resumes after a stop or a kill. Errors: those of AskAll, FamilyChecker and the files;
+// InvalidArgument if a task's own file would be a variant of another task.
 absl::StatusOr<AugmentSummary> AugmentInputs(const AugmentOptions& options, EndpointClient* client);
 
 }  // namespace tritonrl

@@ -1,4 +1,4 @@
-// Makes variants of tasks with other input shapes by a model's answers. Examples:
+// Makes variants of tasks with other input shapes by a model's responses. Examples:
 //   bazel run //tools:augment_inputs -- --tasks=data/kernelbook/labelled
 //       --out=data/kernelbook/augmented --endpoint=http://host:8000/v1 --model=openai/gpt-oss-120b
 // KernelBench with five input shapes for each task:

@@ -16,14 +16,14 @@ struct AugmentSummary {
   int64_t tasks = 0;
   int wanted = 0;        // variants of each task
   int64_t broken = 0;    // tasks that do not run themselves (Family::broken)
-  int64_t proposed = 0;  // variants in the answers, at most `wanted` of each answer
+  int64_t proposed = 0;  // variants in the responses, at most `wanted` of each
   int64_t kept = 0;
-  std::map<int, int64_t> tasks_by_kept;     // number of kept variants -> tasks with an answer
+  std::map<int, int64_t> tasks_by_kept;     // number of kept variants -> tasks with a response
   std::map<std::string, int64_t> left_out;  // reason -> variants
   // Reason for which the task itself fails its check, though it is not broken -> tasks.
   std::map<std::string, int64_t> originals;
   std::vector<std::string> incomplete;  // names of the tasks with fewer variants than wanted
-  int64_t failed = 0;                   // requests of this run without an answer
+  int64_t failed = 0;                   // requests of this run without a response
   int64_t lost = 0;                     // tasks with a check whose worker was lost
   EndpointCounts counts;
   bool interrupted = false;  // stopped by a signal: nothing but the journals is written

@@ -17,7 +17,7 @@ constexpr absl::string_view kNotBroken[] = {
     "not_finite", kSandboxError,
 };
 
-// What a program with dropout or a constant result is: true of all its variants.
+// The findings of a program with dropout or a constant result. All its variants share them.
 constexpr absl::string_view kOwnResult[] = {"random_result", "constant_result"};
 
 // Whether the task itself has the result for which its variant would be left out.

@@ -24,13 +24,13 @@ struct Variant {
 
 struct Family {
   const Task* task = nullptr;
-  int rounds = 0;                      // answers that were read
-  std::vector<std::string> proposals;  // functions of answers that are not checked yet
+  int rounds = 0;                      // responses that were read
+  std::vector<std::string> proposals;  // functions of responses that are not checked yet
 
   bool checked = false;             // `original` and `inputs` are known
   TaskFinding original;             // of the task itself
   std::vector<std::string> inputs;  // of the task itself, as in TaskFinding; empty: unknown
-  std::vector<Variant> variants;    // in the order of the answers
+  std::vector<Variant> variants;    // in the order of the responses
   bool lost = false;                // the worker of one of the checks was lost
 
   // The task itself raises an error, crashes, or has no usable result, so it has no variants. A
@@ -40,9 +40,9 @@ struct Family {
   int kept() const;  // variants
 };
 
-// Why inputs of the shapes `variant` are no variant of those of `original`, both as in
+// Why inputs of the shapes `variant` are not a variant of those of `original`, both as in
 // TaskFinding::inputs: another number of inputs, another type or number of dimensions, or the same
-// shapes. "": they are one.
+// shapes. "": they are a variant.
 std::string CompareInputs(const std::vector<std::string>& original,
                           const std::vector<std::string>& variant);
 

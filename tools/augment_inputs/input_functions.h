@@ -1,4 +1,4 @@
-// Functions get_inputs() as text: those of a model's answer, and their place in a task's source.
+// Functions get_inputs() as text: those of a model's response, and their place in a task's source.
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_INPUT_FUNCTIONS_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_INPUT_FUNCTIONS_H_
 
@@ -9,8 +9,8 @@
 
 namespace tritonrl {
 
-// The functions get_inputs() in the answer's code blocks, in order and without repetitions. A block
-// counts if it holds this function without parameters and nothing else but comments. A thought up
+// The functions get_inputs() in the response's code blocks, in order and without repetitions. A
+// block counts if it holds this function without parameters and nothing else but comments. Text up
 // to `</think>` is skipped. DataLoss says why there is none.
 absl::StatusOr<std::vector<std::string>> ReadInputFunctions(const std::string& answer);
 

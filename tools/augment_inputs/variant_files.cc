@@ -71,7 +71,7 @@ class VariantWriter {
       left_out_ += Dump(
           Json{{"task", id}, {"kept", kept}, {"reason", ShortfallText(family, options_.variants)}});
     }
-    if (family.rounds == 0) return absl::OkStatus();  // its next answer decides
+    if (family.rounds == 0) return absl::OkStatus();  // its next response decides
     if (!family.original.ok()) ++summary_.originals[family.original.reason];
     if (options_.with_originals) {
       RETURN_IF_ERROR(WriteTask(id, family.task->source, family.inputs, id));

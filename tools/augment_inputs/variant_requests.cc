@@ -18,12 +18,12 @@ namespace tritonrl {
 
 namespace {
 
-// Bounds of the prompt's part on what failed.
+// Bounds of the prompt's part about variants that failed.
 constexpr int kMostFailures = 10;
 constexpr size_t kMostInputs = 200, kMostReason = 160;  // bytes of one line's halves
 
-// Passes everything on but the cost of earlier runs. Each call of AskAll adds that of the whole
-// journal, and the first one has added it.
+// Forwards everything to another client except the cost of earlier runs. Each call of AskAll adds
+// the cost of the whole journal, and the first call has already added it.
 class CountedClient : public EndpointClient {
  public:
   explicit CountedClient(EndpointClient* client) : client_(client) {}

@@ -1,4 +1,4 @@
-// Asks a model for variants of tasks, in rounds, and reads its answers.
+// Asks a model for variants of tasks, in rounds, and reads its responses.
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_VARIANT_REQUESTS_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_VARIANT_REQUESTS_H_
 
@@ -22,16 +22,16 @@ std::string RequestKey(const std::string& task, int round);
 // The prompt of a later round: what variants the task has and which failed, and how many it lacks.
 std::string AgainPrompt(const AugmentOptions& options, const Family& family);
 
-// The journal of the answers decides what is asked. A task's request of round 1 has to be the one
-// that was answered. Requests of later rounds name what was found so far, which may differ after a
-// change of limits; an answer that is there is used all the same.
+// Asks only for responses that the journal lacks. A task's request of round 1 has to be the one
+// whose response the journal holds. Requests of later rounds name the findings so far, which may
+// differ after a change of limits; a response in the journal is used all the same.
 class VariantRequests {
  public:
   VariantRequests(const AugmentOptions& options, EndpointClient* client);
 
-  // Asks for the answers of `round` that the journal lacks, for `families`, of which round 1 gets
-  // all. Adds to `failed`, and sets `interrupted` and `ended`; after an error that ended the asking
-  // it only reads. Then takes the answers over into the families. Errors: those of AskAll.
+  // Asks for the responses of `round` that the journal lacks, for `families`; round 1 gets all
+  // families. Adds to `failed`, and sets `interrupted` and `ended`; after an error that ended the
+  // asking it only reads. Then adds the responses to the families. Errors: those of AskAll.
   absl::Status Ask(int round, const std::vector<Family*>& families, AugmentSummary* summary);
 
  private:

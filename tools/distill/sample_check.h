@@ -21,7 +21,7 @@ enum class CheckLevel {
 
 // What a sample must have to be taught. Each includes those before it.
 enum class KeepRule {
-  kAll,       // an answer that was not cut off
+  kAll,       // a response that was not cut off
   kResponse,  // the response form: one code block after the plan
   kSyntax,    // a Triton kernel and ModelNew
   kValid,     // the kernels do the work

@@ -15,7 +15,7 @@
 
 namespace tritonrl {
 
-// Reads the tasks of --tasks; files that are no tasks are named on stderr.
+// Reads the tasks of --tasks; files that are not tasks are named on stderr.
 // InvalidArgument begins with "--tasks".
 absl::StatusOr<std::vector<Task>> LoadTasksFlag(const std::string& folder);
 
@@ -39,7 +39,7 @@ struct AskSettings {
   std::string extra;  // further members of each request, a JSON object
   double temperature = 1.0;
   double top_p = 1.0;
-  int max_tokens = 16384;  // of an answer
+  int max_tokens = 16384;  // of a response
   uint64_t seed = 0;       // of the samples' seeds
 };
 

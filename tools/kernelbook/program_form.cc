@@ -17,7 +17,7 @@ namespace tritonrl {
 namespace {
 
 constexpr size_t kShingle = 5;  // tokens
-// Deeper parts of a syntax tree are passed over. Python itself refuses such programs.
+// Deeper parts of a syntax tree are ignored. Python itself refuses such programs.
 constexpr int kMaxDepth = 400;
 
 bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }

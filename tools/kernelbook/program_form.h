@@ -8,9 +8,9 @@
 
 namespace tritonrl {
 
-// What two tasks are compared by. The tokens of a program are those of its syntax tree without
-// comments, docstrings, imports and super().__init__(); names that the program itself gives are
-// numbered in the order of their first use, names of libraries are written in full.
+// The properties by which two tasks are compared. The tokens of a program are those of its syntax
+// tree without comments, docstrings, imports and super().__init__(). Names that the program itself
+// gives are numbered in the order of their first use. Names of libraries are written in full.
 struct ProgramForm {
   uint64_t program = 0;  // hash of the whole program: equal up to names, comments and white space
   uint64_t model = 0;    // hash of the classes and functions that the model needs, without inputs

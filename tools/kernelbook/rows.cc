@@ -152,7 +152,7 @@ class RowCollector {
   KernelBookRows result_;
 };
 
-// Hands the rows of the file on; what is no JSON becomes a bad row.
+// Passes on the rows of the file; a line that is not JSON becomes a bad row.
 absl::Status ReadRows(RecordReader* reader, RowCollector* rows) {
   while (!rows->full()) {
     ASSIGN_OR_RETURN(const std::optional<Record> record, reader->Next());

@@ -34,7 +34,7 @@ struct KernelBookRows {
 // Reads `path`; its contents tell the format. Stops after `limit` rows (0: reads all). The file's
 // text is not kept in memory, only the fields above.
 //
-// A row without python_code or entry_point, or a line that is no JSON object, becomes a BadRow.
+// A row without python_code or entry_point, or a line that is not a JSON object, becomes a BadRow.
 // InvalidArgument, one sentence: the file has none of the formats, lacks a needed column, has no
 // row, or ends in the middle of the JSON array. NotFound: there is no such file.
 absl::StatusOr<KernelBookRows> ReadKernelBook(const std::string& path, int64_t limit);

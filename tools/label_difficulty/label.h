@@ -1,4 +1,4 @@
-// Labels tasks with their difficulty level by the answers of a model.
+// Labels tasks with their difficulty level by the responses of a model.
 #ifndef TRITONRL_TOOLS_LABEL_DIFFICULTY_LABEL_H_
 #define TRITONRL_TOOLS_LABEL_DIFFICULTY_LABEL_H_
 
@@ -22,14 +22,14 @@ struct LabelOptions {
   std::vector<Task> tasks;
   std::string prompt;  // with the placeholder {task}
   // Folder of the results, which exists:
-  //   responses.jsonl              each answer (base/endpoint/response_journal.h)
+  //   responses.jsonl              each response (base/endpoint/response_journal.h)
   //   level1/, level2/, level3/    the labelled tasks, as the trainer reads them
   //   labels.jsonl                 task, level, file, votes and reasons
   //   summary.json                 the figures of the table
   std::string out;
   // The sampling of the paper's labels.
   AskSettings ask = {.temperature = 0.7, .top_p = 0.8, .max_tokens = 4096};
-  int votes = 1;  // answers for each task
+  int votes = 1;  // responses for each task
   std::function<bool()> stop = [] { return false; };
   std::FILE* messages = stderr;
 };
@@ -37,7 +37,7 @@ struct LabelOptions {
 struct LabelSummary {
   std::array<int64_t, kHighestLevel + 1> tasks = {};  // of each level; [0]: without a label
   int64_t divided = 0;                                // tasks whose votes differ
-  int64_t failed = 0;                                 // requests of this run without an answer
+  int64_t failed = 0;                                 // requests of this run without a response
   EndpointCounts counts;
   bool interrupted = false;  // stopped by a signal: nothing but the journal is written
   absl::Status ended;        // the endpoint's error that ended the asking; the rest is written

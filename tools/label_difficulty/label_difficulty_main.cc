@@ -1,4 +1,4 @@
-// Labels tasks with their difficulty level, 1 to 3, by a model's answers. Example:
+// Labels tasks with their difficulty level, 1 to 3, by a model's responses. Example:
 //   bazel run //tools:label_difficulty -- --tasks=data/kernelbook/tasks --votes=3
 //       --endpoint=http://host:8000/v1 --model=Qwen3-235B-A22B-Instruct-2507
 //       --out=data/kernelbook/labelled

@@ -1,5 +1,5 @@
-// Difficulty levels of tasks: a labeller's answer, the majority of several, and the labelled file's
-// name.
+// Difficulty levels of tasks: a labeller's response, the majority of several, and the name of
+// the labelled file.
 #ifndef TRITONRL_TOOLS_LABEL_DIFFICULTY_LEVEL_H_
 #define TRITONRL_TOOLS_LABEL_DIFFICULTY_LEVEL_H_
 
@@ -17,7 +17,7 @@ struct LevelAnswer {
   std::string reason;  // the model's, one line; may be empty
 };
 
-// Reads the last line "Level: N" of an answer, and the last line "Reason: ..." before it; Markdown
+// Reads the last line "Level: N" of a response, and the last line "Reason: ..." before it; Markdown
 // stars around them are ignored. DataLoss if there is no such level.
 absl::StatusOr<LevelAnswer> ParseLevel(const std::string& answer);
 

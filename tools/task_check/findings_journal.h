@@ -18,7 +18,7 @@ namespace tritonrl {
 // of one of them gives another key, and the task is run again. Thread-safe.
 class FindingsJournal {
  public:
-  // Reads the findings of `path`; a line that is no finding is removed. FailedPrecondition while
+  // Reads the findings of `path`; a line that is not a finding is removed. FailedPrecondition while
   // another process uses the file.
   static absl::StatusOr<std::unique_ptr<FindingsJournal>> Open(const std::string& path);
 

@@ -49,7 +49,7 @@ class TaskChecker {
 
   int workers() const { return pool_->workers(); }
 
-  // A text that changes whenever findings could: a hash of the checker's program and the limits.
+  // A hash of the checker's program and the limits: findings change only if it changes.
   static absl::StatusOr<std::string> Version(const TaskCheckerOptions& options);
 
  private:

@@ -109,7 +109,7 @@ std::string DescribePrompts(const PromptFormat& format, const std::vector<Prepar
 absl::StatusOr<ResponseStyleChoice> ChoosePolicyStyle(
     const std::string& response_style, const std::string& code_block, const std::string& model_dir,
     const PreparedTask& prompt, const Tokenizer& tokenizer, const ChatTemplate* chat) {
-  // Enough for a tag that is spelled by bytes, and white space behind it.
+  // Enough for a tag that is spelled by bytes, and white space after it.
   constexpr size_t kTail = 16;
   const std::vector<int32_t>& tokens = prompt.tokens;
   const size_t tail = std::min(kTail, tokens.size());

@@ -31,17 +31,17 @@ class ExampleEncoder {
  public:
   virtual ~ExampleEncoder() = default;
   // Thread-safe. InvalidArgument or FailedPrecondition: the example cannot be encoded, and why; any
-  // other error is no fault of the example.
+  // other error is not caused by the example.
   virtual absl::StatusOr<EncodedExample> Encode(const SftExample& example) const = 0;
   // A text that is equal for encoders which give equal tokens: for the key of a cache.
   virtual std::string CacheKey() const = 0;
 };
 
 // The encoder of a policy without a chat template. The begin tokens of tokenizer.json come first,
-// as in the prompts of GRPO. The contents before an assistant's turn, joined without separators
-// like those of prompts, are followed by the turn and the end token, unless the turn ends in it.
+// as in the prompts of GRPO. The contents before an assistant's turn are joined without
+// separators, as in prompts. The turn follows, then the end token, unless the turn ends in it.
 // Reasoning that the file has separately is written as <think>...</think> before the content. The
-// parts are encoded separately, control tokens in them are recognized.
+// parts are encoded separately; control tokens in them are recognized.
 class PlainEncoder : public ExampleEncoder {
  public:
   // `tokenizer` must outlive the encoder. `tokenizer_hash`: of its files (HashTokenizerFiles).

@@ -38,8 +38,8 @@ const char* SftFormatName(SftFormat format);
 // The fields that some form uses.
 const std::vector<std::string>& SftFields();
 
-// Returns the form of the object in `text` by the names of its fields, nullopt if `text` is no JSON
-// object. InvalidArgument, with the names of the object's fields, if they fit no form.
+// Returns the form of the object in `text` by the names of its fields, nullopt if `text` is not a
+// JSON object. InvalidArgument, with the names of the object's fields, if they fit no form.
 absl::StatusOr<std::optional<SftFormat>> DetectSftFormat(absl::string_view text);
 
 // Parses one JSON object of the given form. Fields that the form does not use may hold anything,

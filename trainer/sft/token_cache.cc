@@ -35,7 +35,7 @@ struct Tail {
   int64_t entries = 0;
   int64_t spans = 0;
   int64_t notes_bytes = 0;
-  uint32_t checksum = 0;  // of all bytes that are no tokens, with this field 0
+  uint32_t checksum = 0;  // of all bytes that are not tokens, with this field 0
   uint32_t unused = 0;
 };
 

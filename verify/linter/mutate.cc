@@ -134,8 +134,8 @@ absl::Status CheckLint(const std::string& program, const LintResult& result) {
   return absl::OkStatus();
 }
 
-// The style in which response `i` is read. Joined code blocks are left out: they are no part of the
-// text, as CheckSplit expects.
+// The style in which response `i` is read. Joined code blocks are left out: CheckSplit expects the
+// program to be a part of the text.
 ResponseStyle StyleOf(uint64_t i) {
   using CodeBlock = ResponseStyle::CodeBlock;
   constexpr CodeBlock kBlocks[] = {CodeBlock::kOnly, CodeBlock::kFirst, CodeBlock::kLast};

@@ -64,8 +64,8 @@ struct UnknownObject : Object {
   StorageSet sources;
   bool guess =
       false;  // an argument made up for a function that somebody else calls, or a part of it
-  // A guess for a method that Python or a library calls without being given any tensor here:
-  // operators on it alone are those of numbers and of the program's own objects.
+  // Set for an argument of a method that Python or a library calls without a tensor from here.
+  // Operators on such arguments alone are those of numbers and of the program's own objects.
   bool remote = false;
 };
 
@@ -288,7 +288,7 @@ class Arena {
   Value List(std::vector<Value> items, bool exact = true);
   Value Method(Value self, absl::string_view name);
 
-  // A value that may be either. Null stands for "not bound" and gives way to the other.
+  // Returns a value that may be either. Null means "not bound": the other value is returned.
   Value Join(Value a, Value b);
   Value JoinAll(const std::vector<Value>& values);
 

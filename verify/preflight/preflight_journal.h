@@ -26,7 +26,7 @@ std::string PreflightRules(const PreflightOptions& options, const std::string& b
 // that could not be checked is not kept. Not thread-safe.
 class PreflightJournal {
  public:
-  // Reads the file if it exists. Results by other rules stay in it; a line that is no result is
+  // Reads the file if it exists. Results by other rules stay in it; a line that is not a result is
   // removed. Errors are those of the file.
   static absl::StatusOr<std::unique_ptr<PreflightJournal>> Open(const std::string& path,
                                                                 const std::string& rules);

@@ -131,7 +131,7 @@ TextDelta IncrementalDetokenizer::Take() {
   const size_t end = text_.size() - held;
   piece.text = text_.substr(shown_, end - shown_);
   shown_ = end;
-  // A token without text belongs to the place behind the text before it.
+  // A token without text is placed after the text before it.
   const auto is_shown = [end](const Placed& placed) {
     return placed.has_text ? placed.start < end : placed.start <= end;
   };

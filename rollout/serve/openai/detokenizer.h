@@ -73,7 +73,8 @@ class IncrementalDetokenizer {
 
   // Adds a token of the prompt, which the text then begins with; not counted, and not searched for
   // stop strings. Special tokens have their text, unless `hidden`. EndPrompt must follow the last
-  // one: it ends an incomplete character, so that the answer has the text that it has alone.
+  // one: it ends an incomplete character, so the completion has the same text as without
+  // the prompt.
   void PushPrompt(int32_t token, std::optional<float> log_prob,
                   std::span<const TokenLogProb> top = {}, bool hidden = false);
   void EndPrompt() { DecodeBytes(/*all=*/true, /*match=*/false); }

@@ -183,7 +183,7 @@ absl::Status ReadGenerationParams(JsonFields* fields, GenerationParams* params) 
   RETURN_IF_ERROR(RefuseOtherTexts(fields));
   RETURN_IF_ERROR(fields->Read("stream", &params->stream));
   RETURN_IF_ERROR(ReadStreamOptions(fields, params));
-  // These fields describe the client, not the answer.
+  // These fields describe the client, not the completion.
   fields->Ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
                   "prompt_cache_key", "prompt_cache_retention"});
   return absl::OkStatus();

@@ -15,7 +15,7 @@
 
 namespace tritonrl {
 
-// Maximum number of answers (prompts x n) of a request.
+// Maximum number of completions (prompts x n) of a request.
 inline constexpr int64_t kMaxChoices = 1024;
 
 // Maximum number of stop strings, and of stop token ids.
@@ -29,23 +29,24 @@ struct GenerationParams {
   // Temperature in [0, 100], all others in the ranges of SamplingSettings. Its max_tokens and
   // stop_ids are not set. A request may also say top_k=-1 for all.
   SamplingSettings sampling;
-  int32_t n = 1;  // Answers for each prompt.
+  int32_t n = 1;  // Completions for each prompt.
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;        // At most kMaxStops, none empty.
   std::vector<int32_t> stop_token_ids;  // At most kMaxStops, in addition to the model's.
-  bool ignore_eos = false;              // The model's own stop tokens do not end an answer.
+  bool ignore_eos = false;              // The model's own stop tokens do not end a completion.
   // Whether to return log-probabilities of the drawn tokens, under the model's own distribution
   // softmax(logits), whatever the sampling; and the number of alternatives, at most
   // kMaxTopLogProbs.
   bool log_probs = false;
   int32_t top_log_probs = 0;
-  // The answer begins with the prompt, with log_probs also with those of its tokens.
+  // A completion's text begins with the prompt; with log_probs so do its log-probabilities.
   bool echo = false;
   // vLLM's prompt_logprobs: the number of alternatives for each token of the prompt; not set: none.
   std::optional<int32_t> prompt_log_probs;
   bool stream = false;
   bool include_usage = false;  // stream_options.include_usage
-  // Return the ids of prompts and answers too. Log-probabilities are then of each id of an answer.
+  // Return the ids of prompts and completions too. Each id of a completion then has its
+  // log-probability.
   bool return_token_ids = false;
 };
 

@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ReadRole(JsonFields* fields) {
 }
 
 // Reads a text, or a list of parts of type text, which are joined by newlines. An assistant's
-// message may have no content or null, as answers without text are sent back: it is empty.
+// message may have no content or null, as clients send back completions without text: it is empty.
 absl::StatusOr<std::string> ReadContent(JsonFields* fields, bool optional) {
   const nlohmann::json* json = fields->Find("content");
   const std::string name = fields->Name("content");
@@ -74,7 +74,7 @@ absl::StatusOr<ChatMessage> ReadMessage(const nlohmann::json& json, const std::s
     message.reasoning.emplace();
     RETURN_IF_ERROR(fields.Read("reasoning_content", &*message.reasoning));
   }
-  // Fields of earlier answers that clients send back, and the speaker's name, which no template
+  // Fields of earlier completions that clients send back, and the speaker's name, which no template
   // shows.
   fields.Ignore({"name", "refusal", "annotations", "reasoning"});
   RETURN_IF_ERROR(fields.RefuseUnknown());
@@ -103,7 +103,7 @@ absl::Status ReadTemplateArguments(JsonFields* fields, std::string* arguments) {
     return FieldError("chat_template_kwargs",
                       absl::StrCat("must be an object, not ", JsonTypeName(*json)));
   }
-  // The template's other variables are its own affair.
+  // Other variables are passed to the template unchecked.
   JsonFields known(*json, "chat_template_kwargs.");
   bool enable_thinking = true;
   RETURN_IF_ERROR(known.Read("enable_thinking", &enable_thinking));

@@ -1,4 +1,4 @@
-// Builds answers of OpenAI's API: whole answers, and the chunks of a stream.
+// Builds responses of OpenAI's API: whole ones, and the chunks of a stream.
 #ifndef TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
 #define TRITONRL_ROLLOUT_SERVE_OPENAI_RESPONSE_H_
 
@@ -15,7 +15,7 @@
 
 namespace tritonrl {
 
-// Properties common to an answer and all its chunks.
+// Properties common to a response and all its chunks.
 struct CompletionHeader {
   bool chat = false;
   std::string id;       // "cmpl-..." or "chatcmpl-..."
@@ -29,13 +29,13 @@ struct CompletionHeader {
   int n = 1;
 };
 
-// Number of tokens of one request: in its prompts (each once) and in all its answers.
+// Number of tokens of one request: in its prompts (each once) and in all its completions.
 struct TokenUsage {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
 };
 
-// One answer, or the part that a chunk adds to it.
+// One completion, or the part that a chunk adds to it.
 struct ChoiceText {
   int index = 0;
   TextDelta piece;
@@ -43,7 +43,7 @@ struct ChoiceText {
   // The stop string, or the id of stop_token_ids, that ended it; else null.
   nlohmann::json stop_reason;
   std::vector<int32_t> token_ids;   // Including tokens without text.
-  bool first = true;                // It is the first part of this answer.
+  bool first = true;                // It is the first part of this completion.
   nlohmann::json prompt_log_probs;  // PromptLogProbsJson, if asked for; else null.
 };
 
@@ -54,15 +54,15 @@ nlohmann::json PromptLogProbsJson(const Tokenizer& tokenizer,
 
 // {"id", "object", "created", "model", "choices", "usage"}. As in vLLM, choices have a stop_reason;
 // with head.token_ids they have token_ids, and prompt_token_ids is in each choice of a completion
-// (in its first chunk) or at the top level of a chat answer (of its first chunk). prompt_logprobs,
-// if asked for, is at the same places.
+// (in its first chunk) or at the top level of a chat response (of its first chunk).
+// prompt_logprobs, if asked for, is at the same places.
 nlohmann::json FullResponse(const CompletionHeader& head, const std::vector<ChoiceText>& choices,
                             const TokenUsage& usage);
 
-// The chunk that opens a chat answer's stream: the delta holds the role and an empty content.
+// The chunk that opens a chat completion's stream: the delta holds the role and an empty content.
 nlohmann::json RoleChunk(const CompletionHeader& head, int index);
 
-// A chunk with more of one answer.
+// A chunk with more of one completion.
 nlohmann::json TextChunk(const CompletionHeader& head, const ChoiceText& choice);
 
 // The last chunk of a stream with include_usage: no choices, but the usage.
@@ -72,7 +72,7 @@ nlohmann::json UsageChunk(const CompletionHeader& head, const TokenUsage& usage)
 std::string SseEvent(const nlohmann::json& json);
 inline constexpr char kSseDone[] = "data: [DONE]\n\n";
 
-// Answer of GET /v1/models and of GET /v1/models/NAME.
+// Response to GET /v1/models and of GET /v1/models/NAME.
 nlohmann::json ModelList(const std::string& model, int64_t created, int64_t context);
 nlohmann::json ModelCard(const std::string& model, int64_t created, int64_t context);
 

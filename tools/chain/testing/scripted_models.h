@@ -14,7 +14,7 @@ int NumberAfter(absl::string_view mark, absl::string_view text);
 // The labeller's opinion about NetN.
 int LevelOfNet(int number);
 
-// Labels each task, after an answer in another form and a failure.
+// Labels each task, after a response in another form and a failure.
 MockReply Labeller(const MockRequest& request);
 
 // Of the tasks with a linear layer of width 4, those to which the writer gives inputs of width 5.
