@@ -6,7 +6,7 @@
 
 namespace tritonrl {
 
-// Returns what is left of a task's source without boilerplate, 25 to 80 tokens for a task of the
+// Returns the parts of a task's source that are not boilerplate, 25 to 80 tokens for a task of the
 // mini suite: the module's constants, the body of __init__, the body of forward and the value of
 // get_inputs, without comments and documentation. A source that is not valid Python gives some text
 // too.

@@ -15,7 +15,7 @@ namespace tritonrl {
 // ceiling. Used by one thread.
 class EndpointBudget {
  public:
-  // What a request in flight holds of the budget.
+  // The part of the budget that a request in flight reserves.
   struct Share {
     double cost = 0;            // US dollars, the most that the request can cost
     int64_t tokens_entry = -1;  // its number in the limit of tokens
@@ -28,7 +28,7 @@ class EndpointBudget {
   // Whether the request fits under the cost ceiling beside those in flight, once `spent` US dollars
   // are spent.
   bool Fits(const EndpointRequest& request, double spent) const;
-  // Whether some request in flight may give back a part of what it holds.
+  // Whether some request in flight may release a part of its reservation.
   bool holds() const { return reserved_ > 0; }
   // ResourceExhausted: the request does not fit.
   absl::Status CeilingError(const EndpointRequest& request, double spent) const;

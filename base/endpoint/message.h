@@ -61,7 +61,7 @@ constexpr int64_t kBytesPerToken = 4;
 // there is neither message nor prompt, or `extra` is not a JSON object.
 absl::StatusOr<std::string> RequestBody(const EndpointRequest& request);
 
-// Parses the body of a successful reply to `request`. DataLoss says what the body lacks.
+// Parses the body of a successful reply to `request`. DataLoss names the part that the body lacks.
 absl::StatusOr<EndpointResponse> ParseReply(const EndpointRequest& request, std::string body);
 
 // The usage that the body of a reply reports which ParseReply refuses: it is paid for all the same.

@@ -54,7 +54,7 @@ class RecordReader {
         columns_(std::move(source.columns)) {}
 
   absl::Status Begin();
-  // Appends a block to buffer_, after it removed what was used.
+  // Removes the used bytes from buffer_, then appends a block.
   absl::Status Fill();
   // The next byte without taking it, -1 at the end of the file.
   absl::StatusOr<int> Peek();

@@ -1,6 +1,6 @@
-// One run of a candidate against what the reference runner made: the talk with its process, the
-// comparison of what it hands over, and the conclusion. The candidate's process never says what is
-// right.
+// One run of a candidate against the results of the reference runner: the messages to its process,
+// the comparison of its outputs, and the conclusion. The candidate's process never decides whether
+// its outputs are correct.
 #ifndef TRITONRL_EXEC_CANDIDATE_CANDIDATE_RUN_H_
 #define TRITONRL_EXEC_CANDIDATE_CANDIDATE_RUN_H_
 

@@ -19,8 +19,8 @@ uint64_t RoomFor(const std::vector<Leaf>& leaves) {
   return room;
 }
 
-// Shared CPU memory: the runner reads what the reference runner sealed and writes what it hands
-// over into memory of its own, which is compared here.
+// Shared CPU memory: the runner reads inputs that the reference runner sealed, and writes outputs
+// into memory of its own. The supervisor compares them here.
 class MemoryExchange : public TensorExchange {
  public:
   MemoryExchange(const ExecRequest& request, const ReferenceResult& reference_result,

@@ -1,5 +1,5 @@
-// Where the tensors of one candidate lie, and who looks at them: how its process gets inputs, and
-// how what it hands over is compared with what the reference made.
+// The memory that holds the tensors of one candidate: how its process gets inputs, and how its
+// outputs are compared with the reference's.
 #ifndef TRITONRL_EXEC_CANDIDATE_TENSOR_EXCHANGE_H_
 #define TRITONRL_EXEC_CANDIDATE_TENSOR_EXCHANGE_H_
 

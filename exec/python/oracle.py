@@ -19,8 +19,8 @@ MOST_SHAPES = 8  # lists of get_input_variants()
 
 class Oracle:
     """One oracle job. run() fills in `result`: one entry in "calls" for each of job["calls"], a trial's number each,
-    and in the robust mode one more for each variant of the inputs. With `again` what it hands to the outlet can be made
-    once more later, also by models with buffers."""
+    and by the robust rules one more for each variant of the inputs. With `again` the outlet's tensors can be made once
+    more later, also by models with buffers."""
 
     def __init__(self, job, device, result, check_time, outlet, again=False):
         self._job, self._device, self._result, self._check_time = job, device, result, check_time

@@ -1,4 +1,4 @@
-"""The oracle in the robust mode: float64 results and their tolerances, variants of the inputs, probes."""
+"""The oracle by the robust rules: float64 results and their tolerances, variants of the inputs, probes."""
 
 import os
 import unittest

@@ -18,7 +18,7 @@ def warm_up():
     convolutions, products = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     for oracle_fields in ({}, _ROBUST):
         _run(oracle_fields)
-    # The robust mode does without tf32; the paper's takes torch as it comes.
+    # The robust rules need results without tf32. Other rules take torch as it is.
     torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = convolutions, products
 
 

@@ -35,7 +35,7 @@ def rounded_to(dtype):
 
 
 def low_type(mode, inputs, output):
-    """bfloat16 is what the robust mode has to see, where the task itself is in float32; else 3 bits of mantissa."""
+    """bfloat16, which the robust rules must detect, where the task itself is in float32; else 3 bits of mantissa."""
     tensors = layout.tensors(inputs) + layout.tensors(output)
     half = any(tensor.is_floating_point() and tensor.element_size() <= 2 for tensor in tensors)
     return torch.bfloat16 if mode == "robust" and not half else torch.float8_e4m3fn

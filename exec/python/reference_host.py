@@ -38,7 +38,7 @@ class _Session:
 
 
 class _Tf32:
-    """Whether products may be tf32: as the task leaves it for timing, never for expected results in robust mode."""
+    """Whether products may be tf32: as the task leaves it for timing, never for expected results of robust rules."""
 
     def __init__(self):
         self._flags = self._now()

@@ -16,7 +16,7 @@ namespace tritonrl::ttir {
 
 struct NamedAttribute;
 
-// A value of any attribute, before its name says what it must be.
+// A value of any attribute, before its kind is checked against the attribute's name.
 struct Attribute {
   enum class Kind : uint8_t {
     kUnit,          // a name alone

@@ -71,6 +71,7 @@ enum class EnumKind : uint8_t {
   kProgramAxis,
 };
 
+// The number of a word of this kind, nullopt if unknown; whether a number belongs to the kind.
 std::optional<int> FindEnumWord(EnumKind kind, absl::string_view word);
 bool IsEnumValue(EnumKind kind, int64_t value);
 

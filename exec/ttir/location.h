@@ -33,16 +33,16 @@ class LocationTable {
   LocationId AddName(absl::string_view name, LocationId child);
   LocationId AddCall(LocationId callee, LocationId caller);
   LocationId AddFused(const std::vector<LocationId>& parts);
-  // A location that an alias (#loc7) stands for, until Define says which it is.
+  // A placeholder for the location of an alias (#loc7). Define sets its target.
   LocationId AddAlias();
   void Define(LocationId alias, LocationId target);
 
-  // False if aliases without end refer to each other, or to nothing.
+  // False if aliases refer to each other in a cycle, or if one has no target.
   bool IsComplete() const;
 
   size_t size() const { return nodes_.size(); }
 
-  // The innermost place: of a call the callee's, of fused locations the first that is known.
+  // The innermost position: of a call the callee's, of fused locations the first known one.
   SourcePosition PositionOf(LocationId location) const;
 
   // The chain of calls, innermost first; at most kMaxFrames.

@@ -269,12 +269,13 @@ enum class Opcode : uint8_t {
 struct OpcodeInfo {
   Opcode opcode;
   absl::string_view name;    // "arith.addi"
-  absl::string_view syntax;  // of the pretty form; see operation_syntax.h
+  absl::string_view syntax;  // of the pretty form; see pretty_parser.cc
   int results;               // -1: any number
   int regions;
   Rule rule;
 };
 
+// The table entry of an operation, and the operation with a name; nullopt if it is unknown.
 const OpcodeInfo& InfoOf(Opcode opcode);
 std::optional<Opcode> FindOpcode(absl::string_view name);
 inline absl::string_view OpcodeName(Opcode opcode) { return InfoOf(opcode).name; }

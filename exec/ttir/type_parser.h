@@ -10,9 +10,10 @@
 
 namespace tritonrl::ttir {
 
-// What `<...>` without a name is: MLIR leaves the name out where only one type is possible.
+// The type of `<...>` without a name: MLIR omits the name where only one type is possible.
 enum class Unnamed : uint8_t { kNothing, kPointer, kDescriptor };
 
+// One type. InvalidArgument with line and column for all other text, as for the functions below.
 absl::StatusOr<Type> ParseType(Lexer& lexer, Unnamed unnamed = Unnamed::kNothing);
 
 // `T, T, ...`, at least one.

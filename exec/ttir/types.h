@@ -31,6 +31,7 @@ enum class ScalarKind : uint8_t {
   kF64,
 };
 
+// The name as MLIR prints it, and its inverse; nullopt for another name.
 absl::string_view ScalarName(ScalarKind kind);
 std::optional<ScalarKind> FindScalar(absl::string_view name);
 bool IsInteger(ScalarKind kind);  // kIndex too

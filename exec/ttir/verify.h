@@ -1,4 +1,4 @@
-// Verifies the typed form, so that an executor need not check what it relies on.
+// Verifies the typed form. An executor relies on these properties without further checks.
 #ifndef TRITONRL_EXEC_TTIR_VERIFY_H_
 #define TRITONRL_EXEC_TTIR_VERIFY_H_
 

@@ -1,4 +1,4 @@
-// A task with its variants: what their checks showed, and which variants are kept.
+// A task with its variants: the findings of their checks, and the variants that are kept.
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_FAMILY_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_FAMILY_H_
 

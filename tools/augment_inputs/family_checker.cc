@@ -49,7 +49,7 @@ absl::Status FamilyChecker::CheckOriginal(Family* family) {
   family->lost = family->original.reason == kSandboxError;
   family->checked = true;
   if (family->broken() || !family->inputs.empty()) return absl::OkStatus();
-  // The run was ended before it could say what its inputs are.
+  // The run was ended before it could report its inputs.
   ASSIGN_OR_RETURN(const TaskFinding alone,
                    Find(KeyOf("inputs", source), [&] { return checker_->RunInputs(source); }));
   family->inputs = alone.inputs;

@@ -1,4 +1,4 @@
-// Checks tasks and their variants in the sandbox, and keeps what was found in a journal.
+// Checks tasks and their variants in the sandbox, and keeps the findings in a journal.
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_FAMILY_CHECKER_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_FAMILY_CHECKER_H_
 
@@ -23,8 +23,8 @@ class FamilyChecker {
   static absl::StatusOr<std::unique_ptr<FamilyChecker>> Start(const TaskCheckerOptions& options,
                                                               const std::string& journal);
 
-  // Checks the task itself, the first time, and makes variants of its proposals until `wanted` are
-  // kept; the other proposals are dropped. Cancelled if `stop` returns true before a run. Other
+  // Checks the task itself in the first call. Makes variants of its proposals until `wanted` are
+  // kept, and drops the other proposals. Cancelled if `stop` returns true before a run. Other
   // errors: the journal's; InvalidArgument for a task without get_inputs().
   absl::Status Check(int wanted, const std::function<bool()>& stop, Family* family);
 

@@ -19,7 +19,7 @@ namespace tritonrl {
 // The key of a task's request in the journal: "TASK", in later rounds "TASK#2", "TASK#3", ...
 std::string RequestKey(const std::string& task, int round);
 
-// The prompt of a later round: what variants the task has and which failed, and how many it lacks.
+// The prompt of a later round: the task's variants, those that failed, and the number it lacks.
 std::string AgainPrompt(const AugmentOptions& options, const Family& family);
 
 // Asks only for responses that the journal lacks. A task's request of round 1 has to be the one

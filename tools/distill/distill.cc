@@ -34,7 +34,7 @@ constexpr size_t kBufferBytes = 1 << 20;
 
 std::string KeyOf(const Task& task, int sample) { return absl::StrCat(task.id, "#", sample); }
 
-// Where a response stands in the journal, and what the check said.
+// The place of a response in the journal, and the result of its check.
 struct Place {
   int64_t offset = 0, bytes = 0;
   bool cut = false;

@@ -37,7 +37,7 @@ struct ImportOptions {
 //
 // Errors are one sentence: those of ReadKernelBook and TaskChecker::Start; FailedPrecondition while
 // another import uses `out`; ResourceExhausted if the disk is full; Cancelled after `stop`. After
-// an error the journal keeps what was run.
+// an error the journal keeps the findings so far.
 absl::StatusOr<ImportSummary> ImportKernelBook(const ImportOptions& options);
 
 }  // namespace tritonrl

@@ -22,8 +22,8 @@ constexpr int kMaxDepth = 400;
 
 bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
 
-// Names that a program gives: to classes, functions, parameters and variables, and to attributes of
-// self; and what its imports bind names to.
+// Names that a program gives to classes, functions, parameters, variables and attributes of self,
+// and the full names that its imports bind.
 struct Names {
   std::set<std::string> own, attributes;
   std::map<std::string, std::string> imported;  // name: full name

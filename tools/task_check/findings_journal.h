@@ -1,4 +1,4 @@
-// What tasks' runs showed, kept across programs that were stopped or killed.
+// The findings of tasks' runs, kept across programs that were stopped or killed.
 #ifndef TRITONRL_TOOLS_TASK_CHECK_FINDINGS_JOURNAL_H_
 #define TRITONRL_TOOLS_TASK_CHECK_FINDINGS_JOURNAL_H_
 

@@ -19,7 +19,7 @@ struct TaskCheckerOptions {
   int64_t memory_bytes = int64_t{4} << 30;
 };
 
-// What a task's run showed. `reason` is "ok" or the name of what is wrong: load_error,
+// The result of a task's run. `reason` is "ok" or the name of what is wrong: load_error,
 // construct_error, input_error, run_error, needs_gradient, no_tensor_output, unsupported_values,
 // not_finite, random_result, constant_result, timeout, out_of_memory, crashed, output_limit,
 // process_limit, bad_result.

@@ -43,6 +43,7 @@ struct EvaluationResult : TaskMetrics {
 absl::StatusOr<EvaluationResult> Summarise(const std::vector<SampleRecord>& sampled,
                                            const std::vector<SampleRecord>& greedy);
 
+// fused / (fused + split) of the records' plans; 0 without such plans.
 double FusedShare(const std::vector<SampleRecord>& records);
 
 // The result as flat fields of evaluations.jsonl ("correct", "pass_10_correct", "max_10_correct",

@@ -97,8 +97,8 @@ class PromptSampler {
   // 0 if all tasks are composed.
   int64_t PromptsOf(double epochs) const;
 
-  // The reverse: the passes over the tasks that the first `prompts` prompts are; 0 if all tasks are
-  // composed. With TasksConfig.INDEPENDENT, as many passes as their number amounts to.
+  // The inverse: the number of passes over the tasks in the first `prompts` prompts; 0 if all tasks
+  // are composed. With TasksConfig.INDEPENDENT only the number of prompts counts.
   double EpochsOf(int64_t prompts) const;
 
  private:

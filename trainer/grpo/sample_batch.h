@@ -99,6 +99,8 @@ struct SampleRecord {
 // null.
 std::vector<SampleRecord> MakeRecords(const SampleBatch& batch, const RlBatch* rl);
 
+// The JSON object of a record on one line, and its inverse. DataLoss: `line` is not such an
+// object.
 std::string RecordToJson(const SampleRecord& record);
 absl::StatusOr<SampleRecord> RecordFromJson(const std::string& line);
 

@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<SftFormat>> DetectSftFormat(absl::string_view text)
 
 // Parses one JSON object of the given form. Fields that the form does not use may hold anything,
 // also NaN and halves of surrogate pairs, as Python writes them. InvalidArgument names the field
-// and what is wanted.
+// and the expected value.
 absl::StatusOr<SftExample> ParseSftExample(absl::string_view text, SftFormat format);
 
 }  // namespace tritonrl

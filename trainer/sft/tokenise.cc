@@ -160,7 +160,7 @@ absl::Status Tokeniser::Run() {
   }
   for (const std::string& path : options_.paths) {
     const absl::Status status = ReadFile(path);
-    // An earlier bad example is more likely what is wrong.
+    // An earlier bad example is the more likely cause.
     if (!status.ok()) return bad_ > 0 ? first_bad_ : status;
   }
   if (bad_ > 0) {

@@ -1,4 +1,4 @@
-// Reads, checks and tokenises the files of a data set once; what is tokenised is kept in a file.
+// Reads, checks and tokenises the files of a data set once, and keeps the tokens in a file.
 #ifndef TRITONRL_TRAINER_SFT_TOKENISE_H_
 #define TRITONRL_TRAINER_SFT_TOKENISE_H_
 
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> TokenCacheKey(const TokeniseOptions& options,
 
 // Opens the cache, or makes it if there is none, it is damaged, or it was made for another `key`.
 // Every example of the files (up to the limit) is parsed. InvalidArgument with the place of the
-// first bad example, what is wanted there, and the number of further bad ones; or if the files hold
+// first bad example, the expected value, and the number of further bad ones; or if the files hold
 // no example.
 absl::StatusOr<std::unique_ptr<TokenCache>> TokeniseOnce(const TokeniseOptions& options,
                                                          const std::string& key,

@@ -111,7 +111,8 @@ Value Interpreter::CallFunction(FunctionObject* function, const Args& given) {
   uint64_t callables = 0;
   for (Value value : given.All()) callables = callables * 31 + arena_.CallableHash(value);
   if (same > kMaxRecursion || frames_.size() > kMaxCallDepth) {
-    // What it is to call changes from level to level: the deepest may call what none here does.
+    // The callables that it gets change from level to level: the deepest level may call one that
+    // no level here calls.
     const bool turning = std::none_of(frames_.begin(), frames_.end(), [&](const Frame& f) {
       return f.function == function && f.callables == callables;
     });

@@ -243,11 +243,11 @@ void Interpreter::CallHidden() {
   }
 }
 
-// Whether what is called goes on changing from call to call.
+// Runs forward until the callables no longer change. A finding if they go on changing.
 void Interpreter::RunLaterCalls(Value bound, int line, Arena::State* before) {
   constexpr int kMostCalls = 10;
   uint64_t now = arena_.Callables(*before);
-  ++undecided_;  // each call may be the last: what it stores stands beside what was there
+  ++undecided_;  // each call may be the last: its stores do not replace earlier values
   for (int call = 0; call < kMostCalls; ++call) {
     RunForward(bound, line);
     const uint64_t next = arena_.Callables(*before);

@@ -234,7 +234,7 @@ Value Interpreter::CallTriton(const std::string& name, const Args& args) {
     CallCallbacks(args);
     return arena_.Host();
   }
-  // What it decorates gets what is known when a kernel is compiled; called here, it is followed.
+  // The decorated function gets compile-time values of a kernel. A call from here is followed.
   if (name == "triton.constexpr_function" && AsFunction(args.Get(0, "")) != nullptr)
     return args.Get(0, "");
   if (IsHarmlessTriton(name)) {

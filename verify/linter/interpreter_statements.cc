@@ -114,7 +114,7 @@ void Interpreter::ExecDelete(const Node* target) {
     if (symbol != nullptr)
       Forbid(target->line, std::string(target->text), "deletes an attribute of a library");
   } else if (target->kind == Kind::kIdentifier) {
-    // What the name means then is what it means further out, such as Python's own function.
+    // The name then has the meaning of the enclosing scopes, such as Python's own function.
     Scope* scope = frame().scope;
     auto& variables = scope->variables;
     auto it = std::find_if(variables.begin(), variables.end(),

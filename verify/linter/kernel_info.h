@@ -1,5 +1,5 @@
-// What a Triton kernel does with its arguments, read off its source: which it writes through, and
-// whether what it stores was computed from what it loaded.
+// Effects of a Triton kernel on its arguments, by its source: through which arguments it writes,
+// and whether the stored values were computed from loaded ones.
 #ifndef TRITONRL_VERIFY_LINTER_KERNEL_INFO_H_
 #define TRITONRL_VERIFY_LINTER_KERNEL_INFO_H_
 
