@@ -6,8 +6,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/git_lfs.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/tokenizer/added_tokens.h"
@@ -209,5 +211,29 @@ bool Tokenizer::IsSpecial(int32_t id) const {
 }
 
 int Tokenizer::vocab_size() const { return static_cast<int>(impl_->bytes.size()); }
+
+absl::Status Tokenizer::CheckFits(int64_t vocab_size, absl::string_view dir) const {
+  if (this->vocab_size() <= vocab_size) return absl::OkStatus();
+  int32_t most = -1;
+  for (const auto& [token, id] : impl_->bpe.tokens()) most = std::max(most, id);
+  if (most >= vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        dir, ": tokenizer.json has ids up to ", most, ", but vocab_size in config.json is ",
+        vocab_size, "; take the two files from the same model"));
+  }
+  std::vector<std::string> outside;
+  for (int32_t id = static_cast<int32_t>(vocab_size); id < this->vocab_size(); ++id) {
+    if (!TokenBytes(id).empty()) outside.push_back(TokenBytes(id));
+  }
+  Log(LogLevel::kWarning,
+      absl::StrCat(
+          dir, ": the model has no row for ", outside.size(),
+          " added tokens of tokenizer.json (vocab_size is ", vocab_size,
+          "); a text that holds one is refused: ",
+          absl::StrJoin(std::vector<std::string>(
+                            outside.begin(), outside.begin() + std::min<size_t>(outside.size(), 3)),
+                        ", ")));
+  return absl::OkStatus();
+}
 
 }  // namespace tritonrl

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -59,8 +60,14 @@ class Tokenizer {
   // Whether `id` is an added token marked "special".
   bool IsSpecial(int32_t id) const;
 
-  // The largest id plus one. A model's vocabulary may be larger (padding) but not smaller.
+  // The largest id plus one. A model's vocabulary may be larger (padding) or smaller (CheckFits).
   int vocab_size() const;
+
+  // Checks that a model of `vocab_size` ids can read what the text of its folder is encoded to.
+  // InvalidArgument if tokens of the BPE model lie outside: the folder's files do not belong
+  // together. Added tokens outside are none: fine-tunes add a token for padding and leave the
+  // model as it was. They are logged, and a text that has one fails where it meets the model.
+  absl::Status CheckFits(int64_t vocab_size, absl::string_view dir) const;
 
  private:
   struct Impl;

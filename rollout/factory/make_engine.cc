@@ -58,14 +58,7 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& dir, at::Device device,
   ASSIGN_OR_RETURN(
       std::shared_ptr<Weights> weights,
       LoadWeightShard(dir, device, device.is_cuda() ? at::kBFloat16 : at::kFloat, shard));
-  const ModelConfig& config = weights->config();
-  if (tokenizer.vocab_size() > config.vocab_size) {
-    return absl::FailedPreconditionError(absl::StrCat(dir, ": tokenizer.json has ",
-                                                      tokenizer.vocab_size(),
-                                                      " ids, but vocab_size in config.json "
-                                                      "is ",
-                                                      config.vocab_size));
-  }
+  RETURN_IF_ERROR(tokenizer.CheckFits(weights->config().vocab_size, dir));
   ASSIGN_OR_RETURN(std::vector<int32_t> stop_ids, StopTokens(dir));
   return LoadedModel{std::move(weights), std::move(tokenizer), std::move(stop_ids)};
 }

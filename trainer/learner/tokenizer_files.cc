@@ -116,12 +116,7 @@ int32_t Policy::end_token() const {
 absl::Status LoadTokenizerFiles(const ChatConfig& config, Policy* policy) {
   const std::string& dir = policy->folder;
   ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(JoinPath(dir, "tokenizer.json")));
-  if (tokenizer.vocab_size() > policy->config.vocab_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(dir, ": tokenizer.json has ids up to ", tokenizer.vocab_size() - 1,
-                     " but vocab_size in config.json is ", policy->config.vocab_size,
-                     "; the two files do not belong together"));
-  }
+  RETURN_IF_ERROR(tokenizer.CheckFits(policy->config.vocab_size, dir));
   ChatOptions options;
   options.chat_template = config.template_();
   if (config.has_enable_thinking()) options.enable_thinking = config.enable_thinking();

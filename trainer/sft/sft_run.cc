@@ -122,6 +122,7 @@ absl::StatusOr<std::unique_ptr<TokenCache>> SftRun::Tokenise(const std::vector<s
   options.limit = limit;
   // One more with a chat template: a thread waits while the helper renders.
   options.threads = run_.threads() + (run_.policy().chat->plain() ? 0 : 1);
+  options.vocab_size = run_.policy().config.vocab_size;
   options.say = [this](const std::string& text) { run_.Say(text); };
   options.show_progress = true;
   std::string key;

@@ -51,6 +51,8 @@ class Tokeniser {
   absl::Status ReadFile(const std::string& path);
   absl::StatusOr<std::vector<Slot>> ReadGroup(RecordReader* reader);
   absl::Status DetectFormat(const std::vector<Slot>& group, const RecordReader& reader);
+  // InvalidArgument also if the model does not know one of the tokens.
+  absl::StatusOr<EncodedExample> EncodeForModel(const SftExample& example) const;
   absl::Status Encode(std::vector<Slot>* group, const RecordReader& reader);
   void NoteBad(const RecordReader& reader, const Record& record, const absl::Status& status);
   void Tick(const RecordReader& reader);
@@ -96,6 +98,19 @@ void Tokeniser::NoteBad(const RecordReader& reader, const Record& record,
   if (++bad_ == 1) first_bad_ = AddContext(status, reader.Where(record));
 }
 
+absl::StatusOr<EncodedExample> Tokeniser::EncodeForModel(const SftExample& example) const {
+  ASSIGN_OR_RETURN(EncodedExample encoded, encoder_.Encode(example));
+  if (options_.vocab_size == 0) return encoded;
+  for (const int32_t token : encoded.tokens) {
+    if (token < options_.vocab_size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the text has the token ", token,
+                     " of tokenizer.json, for which the model has no row (vocab_size is ",
+                     options_.vocab_size, "); remove its text from the example"));
+  }
+  return encoded;
+}
+
 absl::Status Tokeniser::Encode(std::vector<Slot>* group, const RecordReader& reader) {
   // After a bad example nothing is kept; the others are parsed to count the bad ones.
   const bool parse_only = bad_ > 0;
@@ -107,7 +122,7 @@ absl::Status Tokeniser::Encode(std::vector<Slot>* group, const RecordReader& rea
         if (!example.ok()) {
           slot.encoded = example.status();
         } else if (!parse_only) {
-          slot.encoded = encoder_.Encode(*example);
+          slot.encoded = EncodeForModel(*example);
           if (!slot.encoded.ok() && !IsFaultOfExample(slot.encoded.status())) {
             return AddContext(slot.encoded.status(), reader.Where(slot.record));
           }
@@ -184,8 +199,9 @@ void Say(const TokeniseOptions& options, const std::string& text) {
 
 absl::StatusOr<std::string> TokenCacheKey(const TokeniseOptions& options,
                                           const ExampleEncoder& encoder) {
-  std::string text = absl::StrCat("tokens of TritonRL ", kVersion, "\n", encoder.CacheKey(),
-                                  "\nlimit ", options.limit, "\n");
+  std::string text =
+      absl::StrCat("tokens of TritonRL ", kVersion, "\n", encoder.CacheKey(), "\nlimit ",
+                   options.limit, ", ids below ", options.vocab_size, "\n");
   for (const std::string& path : options.paths) {
     struct stat info;
     if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "open", path);

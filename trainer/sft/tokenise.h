@@ -19,6 +19,8 @@ struct TokeniseOptions {
   std::string cache;  // the file for the tokens; its folder is created
   int64_t limit = 0;  // at most this many examples, the first ones; 0: all
   int threads = 1;
+  // An example with a token at or beyond this id is a bad one: the model has no row for it. 0: any.
+  int64_t vocab_size = 0;
   // Receives lines about the files, their forms, and what became of an old cache. May be null.
   std::function<void(const std::string&)> say;
   bool show_progress = false;  // on stderr, with the time that is left; from 10 MB on

@@ -147,6 +147,16 @@ TEST_F(TokeniseTest, NamesTheFirstBadExampleAndCountsTheOthers) {
   EXPECT_TRUE(absl::StrContains(Error(), ":2: the field \"prompt\" is missing")) << Error();
 }
 
+TEST_F(TokeniseTest, ATokenWithoutARowInTheModelIsABadExample) {
+  options_.paths = {Write("a.jsonl", "{\"prompt\":\"1\",\"response\":\"x\"}\n")};
+  options_.vocab_size = policy_.config.vocab_size;
+  ASSERT_TRUE(Run().ok());
+  options_.vocab_size = policy_.end_token();
+  EXPECT_TRUE(absl::StartsWith(
+      Error(), absl::StrCat(options_.paths[0], ":1: the text has the token ", policy_.end_token())))
+      << Error();
+}
+
 TEST_F(TokeniseTest, AnEmptySetOrAMissingFileIsAnError) {
   options_.paths = {Write("empty.jsonl", "\n\n")};
   EXPECT_EQ(Error(), "there is no example in " + options_.paths[0]);
