@@ -64,7 +64,7 @@ class Asker {
                                                 " holds a second response for ", stored.key,
                                                 "; remove one of the two lines"));
       }
-      client_->AddEarlier(stored.response.usage);
+      if (options_.count_earlier) client_->AddEarlier(stored.response.usage);
       return true;
     };
     ASSIGN_OR_RETURN(journal_,

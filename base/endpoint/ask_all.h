@@ -30,6 +30,9 @@ struct AskAllOptions {
   // Requests that end with an error one after another before the run gives up; 0: any number.
   int max_failures_in_a_row = 20;
   std::function<bool()> stop = [] { return false; };  // true: start no further request
+  // Whether the journal's responses count for the client's cost ceiling. False if an earlier call
+  // with the same client has counted them.
+  bool count_earlier = true;
   // Refuses a response in another form than asked for; may be null. `raw` is not set. The request
   // is then sent again with another seed, until the client's max_attempts responses of this run are
   // refused.
@@ -51,10 +54,10 @@ struct AskAllSummary {
 };
 
 // Sends item(0), ..., item(count - 1), except those whose accepted response is in the journal.
-// Responses of earlier runs, refused ones included, count for the client's cost ceiling. A response
-// is in the journal before the next call of `stop`, and a refused one before its request is sent
-// again. After `stop` returns true, or after an error that ends all requests, requests in flight
-// are waited for and kept.
+// Responses of earlier runs, refused ones included, count for the client's cost ceiling (see
+// count_earlier). A response is in the journal before the next call of `stop`, and a refused one
+// before its request is sent again. After `stop` returns true, or after an error that ends all
+// requests, requests in flight are waited for and kept.
 //
 // If a request has a seed, each refused response of its key, those of earlier runs included,
 // changes the seed: the same request might get the same response.

@@ -114,6 +114,9 @@ TEST_F(AskAllTest, EarlierResponsesCountForTheCeiling) {
   const auto none = [](int64_t) -> absl::StatusOr<AskItem> { return AskItem(); };
   ASSERT_TRUE(AskAll(0, none, options_, client->get()).ok());
   EXPECT_NEAR((*client)->counts().cost, 3.0, 1e-9);
+  options_.count_earlier = false;  // the call above has counted them
+  ASSERT_TRUE(AskAll(0, none, options_, client->get()).ok());
+  EXPECT_NEAR((*client)->counts().cost, 3.0, 1e-9);
 }
 
 TEST_F(AskAllTest, AWrongKeyEndsTheRunWithOneSentence) {

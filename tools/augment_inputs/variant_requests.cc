@@ -22,25 +22,6 @@ namespace {
 constexpr int kMostFailures = 10;
 constexpr size_t kMostInputs = 200, kMostReason = 160;  // bytes of one line's halves
 
-// Forwards everything to another client except the cost of earlier runs. Each call of AskAll adds
-// the cost of the whole journal, and the first call has already added it.
-class CountedClient : public EndpointClient {
- public:
-  explicit CountedClient(EndpointClient* client) : client_(client) {}
-
-  void Submit(EndpointRequest request, Done done) override {
-    client_->Submit(std::move(request), std::move(done));
-  }
-  void CancelWaiting() override { client_->CancelWaiting(); }
-  void AddEarlier(const EndpointUsage&) override {}
-  EndpointCounts counts() const override { return client_->counts(); }
-  const EndpointOptions& options() const override { return client_->options(); }
-  absl::Duration CpuTime() const override { return client_->CpuTime(); }
-
- private:
-  EndpointClient* const client_;
-};
-
 std::string OneLine(std::string text, size_t most) {
   absl::RemoveExtraAsciiWhitespace(&text);
   return text.size() <= most ? text : RepairUtf8(absl::StrCat(text.substr(0, most), "..."));
@@ -91,27 +72,24 @@ std::string AgainPrompt(const AugmentOptions& options, const Family& family) {
 }
 
 VariantRequests::VariantRequests(const AugmentOptions& options, EndpointClient* client)
-    : options_(options),
-      client_(client),
-      counted_(std::make_unique<CountedClient>(client)),
-      journal_(options.out + "/responses.jsonl") {}
+    : options_(options), client_(client), journal_(options.out + "/responses.jsonl") {}
 
 absl::Status VariantRequests::Ask(int round, const std::vector<Family*>& families,
                                   AugmentSummary* summary) {
   std::vector<Family*> open;
   for (Family* family : families) {
     // Round 1 passes all to AskAll, which refuses a folder of other requests.
-    if (round == 1 || !answers_.contains(RequestKey(family->task->id, round))) {
+    if (round == 1 || !proposals_.contains(RequestKey(family->task->id, round))) {
       open.push_back(family);
     }
   }
   if (!open.empty() && summary->ended.ok()) RETURN_IF_ERROR(AskFor(round, open, summary));
   if (summary->interrupted) return absl::OkStatus();
   for (Family* family : families) {
-    const auto answer = answers_.find(RequestKey(family->task->id, round));
-    if (answer == answers_.end()) continue;
+    const auto found = proposals_.find(RequestKey(family->task->id, round));
+    if (found == proposals_.end()) continue;
     family->rounds = round;
-    family->proposals = answer->second;
+    family->proposals = found->second;
     if (static_cast<int>(family->proposals.size()) > options_.variants) {
       family->proposals.resize(options_.variants);
     }
@@ -137,28 +115,28 @@ absl::Status VariantRequests::AskFor(int round, const std::vector<Family*>& fami
                                      AugmentSummary* summary) {
   AskAllOptions ask;
   ask.journal = journal_;
-  ask.label = round == 1 ? "answers" : absl::StrCat("answers of round ", round);
+  ask.label = round == 1 ? "responses" : absl::StrCat("responses of round ", round);
   ask.stop = options_.stop;
   ask.messages = options_.messages;
+  ask.count_earlier = round == 1;  // once, for the journal has the responses of all rounds
   ask.check = [](const EndpointResponse& response) {
     return ReadInputFunctions(response.text()).status();
   };
   ASSIGN_OR_RETURN(const AskAllSummary asked,
                    AskAll(
                        static_cast<int64_t>(families.size()),
-                       [&](int64_t i) { return ItemOf(round, *families[i]); }, ask,
-                       round == 1 ? client_ : counted_.get()));
+                       [&](int64_t i) { return ItemOf(round, *families[i]); }, ask, client_));
   summary->interrupted = asked.interrupted;
   summary->ended = asked.ended;
   summary->failed += asked.failed;
-  return summary->interrupted ? absl::OkStatus() : ReadAnswers();
+  return summary->interrupted ? absl::OkStatus() : ReadProposals();
 }
 
-absl::Status VariantRequests::ReadAnswers() {
+absl::Status VariantRequests::ReadProposals() {
   return ReadResponses(journal_, [&](const StoredResponse& stored) {
     auto functions = ReadInputFunctions(stored.response.text());
     if (!functions.ok()) return AddContext(functions.status(), stored.key);
-    answers_[stored.key] = *std::move(functions);
+    proposals_[stored.key] = *std::move(functions);
     return absl::OkStatus();
   });
 }

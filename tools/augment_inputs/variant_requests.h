@@ -2,7 +2,6 @@
 #ifndef TRITONRL_TOOLS_AUGMENT_INPUTS_VARIANT_REQUESTS_H_
 #define TRITONRL_TOOLS_AUGMENT_INPUTS_VARIANT_REQUESTS_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,13 +36,12 @@ class VariantRequests {
  private:
   absl::StatusOr<AskItem> ItemOf(int round, const Family& family) const;
   absl::Status AskFor(int round, const std::vector<Family*>& families, AugmentSummary* summary);
-  absl::Status ReadAnswers();
+  absl::Status ReadProposals();
 
   const AugmentOptions& options_;
   EndpointClient* const client_;
-  const std::unique_ptr<EndpointClient> counted_;  // the client of later calls of AskAll
   const std::string journal_;
-  absl::flat_hash_map<std::string, std::vector<std::string>> answers_;  // key -> functions
+  absl::flat_hash_map<std::string, std::vector<std::string>> proposals_;  // key -> functions
 };
 
 }  // namespace tritonrl
