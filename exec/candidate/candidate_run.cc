@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "exec/candidate/call_judge.h"
 #include "exec/candidate/follow_up.h"
 #include "exec/candidate/run_conclusion.h"
 #include "exec/candidate/tensor_exchange.h"
@@ -36,13 +37,22 @@ class Session {
         limits_(limits),
         deadline_(deadline),
         trials_(static_cast<int>(reference_result.inputs.size())),
-        calls_(CallsOf(trials_)) {}
+        calls_(CallsOf(trials_)),
+        judge_(context.request, reference_result,
+               {.compare =
+                    [this](size_t call, const std::vector<Leaf>& output) {
+                      return exchange_->Compare(call, output);
+                    },
+                .follow = [this](size_t call, int leaf,
+                                 const Leaf& got) { return exchange_->Follow(call, leaf, got); }},
+               &found_) {}
 
   CandidateRun Run(WorkerPool* runners) {
     CandidateRun run;
     JobReport report;
     absl::Status talked = Talk(runners, &report);
-    if (talked.ok()) talked = lost_;
+    talked.Update(lost_);
+    talked.Update(judge_.lost());
     if (!talked.ok()) {
       SetOutcome(Outcome::INTERNAL_ERROR, Message(talked), run.result.mutable_outcome());
       run.exchange_failed = true;
@@ -108,14 +118,6 @@ class Session {
     return lost_.ok();
   }
 
-  // What the exchange says, or `otherwise` if it fails, and lost_ says why.
-  template <typename T>
-  T Answered(absl::StatusOr<T> answer, T otherwise) {
-    if (answer.ok()) return *std::move(answer);
-    if (lost_.ok()) lost_ = answer.status();
-    return otherwise;
-  }
-
   // The next call's output and inputs, which the exchange holds.
   absl::Status TakeCall(const std::string& message) {
     const Json json = Json::parse(message, nullptr, /*allow_exceptions=*/false);
@@ -131,9 +133,9 @@ class Session {
     const int trial = calls_[found_.compared];
     // The paper's rules have no second call on the same input.
     const bool counts = !PaperRules() || found_.compared != 1;
-    const bool right = !counts || (Judge(trial, found_.compared, output) &&
-                                   CheckSharing(trial, output, inputs.leaves));
-    if (right) NoteFollowing(trial, found_.compared, output);
+    const bool right = !counts || (judge_.Judge(trial, found_.compared, output) &&
+                                   judge_.CheckSharing(trial, output, inputs.leaves));
+    if (right) judge_.NoteFollowing(trial, found_.compared, output);
     if (right && !PaperRules() && !reference_result_.mutates_inputs && !inputs.unchanged) {
       found_.wrong.equal = false;
       found_.wrong.message = "forward changed its inputs in place";
@@ -169,45 +171,6 @@ class Session {
     return inputs;
   }
 
-  // An output against that of the reference runner's call.
-  Comparison Compare(size_t call, const std::vector<Leaf>& output) {
-    Comparison unknown;
-    unknown.equal = false;
-    return Answered(exchange_->Compare(call, output), unknown);
-  }
-
-  // Compares an output with that of the reference runner's call; false, and found_.wrong says why,
-  // when it differs.
-  bool Judge(int trial, size_t call, const std::vector<Leaf>& output) {
-    Comparison found = Compare(call, output);
-    if (found.max_error.has_value() && std::isfinite(*found.max_error)) {
-      found_.max_error = std::max(found_.max_error.value_or(0), *found.max_error);
-    }
-    NoteShare(found, trial);
-    if (found.equal) return true;
-    found.mismatch.set_trial(trial);
-    found_.wrong = std::move(found);
-    found_.repeated = call == 1;
-    return false;
-  }
-
-  // How the outputs of a right call follow their inputs, which in the first call is only begun.
-  void NoteFollowing(int trial, size_t call, const std::vector<Leaf>& output) {
-    if (call == 1 || reference_result_.trial_names[trial] != "random") return;
-    const std::vector<Leaf>& first = reference_result_.outputs[0];
-    if (output.size() != first.size()) return;
-    found_.following.resize(output.size());
-    for (size_t i = 0; i < output.size(); ++i) {
-      if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
-          output[i].elements == 0 || output[i].shape != first[i].shape ||
-          !SupportsSensitivityCheck(output[i].type)) {
-        continue;
-      }
-      found_.following[i].Add(
-          Answered(exchange_->Follow(call, static_cast<int>(i), output[i]), InputSensitivity()));
-    }
-  }
-
   // All calls were right and its result is handed over: it names its kernels and asks what comes.
   void TakeKernels(const std::string& named, JobDialogue* job) {
     found_.asked = true;
@@ -217,18 +180,20 @@ class Session {
     setup.judge_profiled = [this](const std::vector<Leaf>& output) {
       // With state, a forward called once more may rightly give something else.
       return reference_result_.mutates_inputs || reference_result_.has_buffers ||
-             Judge(0, 0, output);
+             judge_.Judge(0, 0, output);
     };
     setup.ablation.trials = static_cast<int>(reference_result_.inputs.size());
     setup.ablation.is_right = [this](int trial, const std::vector<Leaf>& output) {
-      return Compare(trial == 0 ? 0 : trial + 1, output).equal;
+      return judge_.Compare(trial == 0 ? 0 : trial + 1, output).equal;
     };
     setup.ablation.provide = [this](int trial) { Lay(trial); };
     setup.ablation.keep = [this](const std::vector<Leaf>& output) {
       if (const absl::Status kept = exchange_->Keep(output); !kept.ok() && lost_.ok()) lost_ = kept;
     };
     setup.ablation.same_as_kept = [this](const std::vector<Leaf>& output) {
-      return Answered(exchange_->IsSameAsKept(output), false);
+      const absl::StatusOr<bool> same = exchange_->IsSameAsKept(output);
+      if (!same.ok()) lost_.Update(same.status());
+      return same.ok() && *same;
     };
     setup.ablation.memory_bytes = exchange_->memory_bytes();
     setup.ablation.until = FollowUpDeadline(begin_ + waited_.Total(), limits_);
@@ -238,32 +203,6 @@ class Session {
     });
     if (!found_.follow_up.violation.ok()) found_.violation = found_.follow_up.violation;
     job->Send(Json{{"done", true}}.dump());
-  }
-
-  // How near the outputs came to what is allowed.
-  void NoteShare(const Comparison& found, int trial) {
-    if (!found.worst_share.has_value() ||
-        (found_.robust.has_worst_share() && found_.robust.worst_share() >= *found.worst_share)) {
-      return;
-    }
-    found_.robust.set_worst_share(*found.worst_share);
-    found_.robust.set_worst_error(found.worst_error);
-    found_.robust.set_worst_tolerance(found.worst_tolerance);
-    found_.robust.set_worst_trial(reference_result_.trial_names[trial]);
-  }
-
-  // False, and found_.wrong says why, when an output lies in memory that is not its own although
-  // the reference's do not.
-  bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs) {
-    if (context_.request.rules() != RULES_ROBUST || reference_result_.shares_memory) return true;
-    const std::string shared = FindSharedOutputs(output, inputs);
-    if (shared.empty()) return true;
-    found_.wrong = Comparison();
-    found_.wrong.equal = false;
-    found_.wrong.message = absl::StrCat(shared, ", but the reference's do not");
-    found_.wrong.mismatch.set_kind("shared_memory");
-    found_.wrong.mismatch.set_trial(trial);
-    return false;
   }
 
   void Time(JobDialogue* job) {
@@ -288,7 +227,7 @@ class Session {
       if (reference_result_.mutates_inputs || reference_result_.has_buffers) return true;
       if (PaperRules()) return true;
       found_.timed = true;
-      return Judge(trial, trial == 0 ? 0 : trial + 1, *output);
+      return judge_.Judge(trial, trial == 0 ? 0 : trial + 1, *output);
     };
     sides.alone = [this] {
       const WaitedTime::Span span(&waited_);
@@ -317,6 +256,7 @@ class Session {
   bool over_ = false;
   absl::Time begin_ = absl::InfinitePast();  // of its first message
   RunFindings found_;
+  CallJudge judge_;
 };
 
 }  // namespace
