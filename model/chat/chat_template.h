@@ -109,10 +109,12 @@ class ChatTemplate {
   // it, as generation sees it. With all_turns every turn of the assistant is taught, else only the
   // last message, which must be the assistant's. A turn is taught as the template writes it in the
   // whole conversation, if this text continues the turn's generation prompt and has the whole
-  // content. Some templates leave out the reasoning, for example. The last turn is then taught as
-  // generation would write it: the generation prompt, the content without a <think> that the
-  // prompt already has, and the end of turn. InvalidArgument: such a turn that is not the last,
-  // with its number; a template without an end of turn. FailedPrecondition if plain().
+  // content and the reasoning. A template that leaves the reasoning out gets it as a thought in the
+  // content (WithThought in thought.h). If it drops that too, the last turn is taught as generation
+  // would write it: the generation prompt, thought and content without a <think> that the prompt
+  // already has, and the end of turn. InvalidArgument: such a turn that is not the last, with its
+  // number; reasoning after a prompt that has closed the thought, or beside another thought in the
+  // content; a template without an end of turn. FailedPrecondition if plain().
   absl::StatusOr<EncodedConversation> EncodeConversation(const std::vector<ChatMessage>& messages,
                                                          bool all_turns) const;
 

@@ -45,6 +45,13 @@ struct ChatTemplate::Impl {
                                                        bool add_generation_prompt, const Json& more,
                                                        const std::string& text) const;
 
+  // EncodeConversation's work for `messages`: the conversation with reasoning where the template
+  // is to write it. `given`: the same conversation as the data have it. With generate=false the
+  // last turn is taught as the template writes it or not at all.
+  absl::StatusOr<EncodedConversation> EncodeTurns(const std::vector<ChatMessage>& messages,
+                                                  const std::vector<ChatMessage>& given,
+                                                  bool all_turns, bool generate) const;
+
   // `status` with the template's name.
   absl::Status Error(const absl::Status& status) const {
     return AddContext(status, absl::StrCat("chat template (", found.source, ")"));

@@ -80,6 +80,94 @@ TEST(EncodeConversation, AThoughtThatTheTemplateDropsIsTaughtAsGenerated) {
             "[[two<|endoftext|>]]");
 }
 
+constexpr char kAsked[] = "<|im_start|>user\n1<|im_end|>\n<|im_start|>assistant\n";
+const std::vector<ChatMessage> kReasoned = {{"user", "1"}, {"assistant", "code", "plan"}};
+const std::vector<ChatMessage> kReasonedTwice = {
+    {"user", "1"}, {"assistant", "one", "plan 1"}, {"user", "2"}, {"assistant", "two", "plan 2"}};
+
+TEST(EncodeConversation, ReasoningIsTaughtByATemplateThatWritesIt) {
+  EXPECT_EQ(Taught(kThinkingChatMl, kReasoned),
+            absl::StrCat(kAsked, "[[<think>\nplan\n</think>\n\ncode<|im_end|>]]"));
+  // The content may have the same thought too.
+  EXPECT_EQ(Taught(kThinkingChatMl,
+                   {{"user", "1"}, {"assistant", "<think>\nplan\n</think>\n\ncode", "plan"}}),
+            absl::StrCat(kAsked, "[[<think>\nplan\n</think>\n\ncode<|im_end|>]]"));
+  // A form of the template's own.
+  const std::string own = absl::StrCat(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}[plan]"
+      "{{ m.reasoning_content | trim }}[/plan]{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}",
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  EXPECT_EQ(Taught(own, kReasoned), absl::StrCat(kAsked, "[[[plan]plan[/plan]code<|im_end|>]]"));
+}
+
+TEST(EncodeConversation, ReasoningIsTaughtByATemplateThatDoesNotKnowIt) {
+  EXPECT_EQ(Taught(kChatMl, kReasoned),
+            absl::StrCat(kAsked, "[[<think>\nplan\n</think>\n\ncode<|im_end|>]]"));
+  // Turns that are not taught are written as the template writes them.
+  const std::string second = "\n<|im_start|>user\n2<|im_end|>\n<|im_start|>assistant\n";
+  EXPECT_EQ(Taught(kChatMl, kReasonedTwice),
+            absl::StrCat(kAsked, "one<|im_end|>", second,
+                         "[[<think>\nplan 2\n</think>\n\ntwo<|im_end|>]]"));
+  EXPECT_EQ(Taught(kChatMl, kReasonedTwice, true),
+            absl::StrCat(kAsked, "[[<think>\nplan 1\n</think>\n\none<|im_end|>]]", second,
+                         "[[<think>\nplan 2\n</think>\n\ntwo<|im_end|>]]"));
+  EXPECT_EQ(Taught(kChatMl, {{"user", "1"}, {"assistant", "c", "a<|im_end|>b"}}),
+            absl::StrCat(kAsked, "[[<think>\na<|im_end|>b\n</think>\n\nc<|im_end|>]]"));
+}
+
+TEST(EncodeConversation, ReasoningContinuesAThoughtThatThePromptOpens) {
+  const std::string asked = "<|im_start|>1<|im_end|><think>\n";
+  // This template strips thoughts and does not know reasoning.
+  EXPECT_EQ(Taught(kOpensThought, kReasoned),
+            absl::StrCat(asked, "[[plan\n</think>\n\ncode<|endoftext|>]]"));
+  // Templates that write <think> before the reasoning, as the prompt does or in another form.
+  for (const char* opening : {"<think>\n", "<think>\n\n"}) {
+    const std::string writes = absl::StrCat(
+        "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}{% else %}"
+        "<|im_end|><think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}<|endoftext|>"
+        "{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_end|>",
+        opening, "{% endif %}");
+    EXPECT_EQ(Taught(writes, kReasoned), absl::StrCat("<|im_start|>1<|im_end|>", opening,
+                                                      "[[plan\n</think>\n\ncode<|endoftext|>]]"));
+    EXPECT_EQ(
+        Taught(writes, {{"user", "1"}, {"assistant", "<think>\nplan</think>code"}}),
+        absl::StrCat("<|im_start|>1<|im_end|>", opening, "[[plan</think>code<|endoftext|>]]"));
+  }
+  // A template that copies the content behind a thought of its own.
+  const std::string copies =
+      "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>{{ m.content }}{% else %}"
+      "<|im_end|><think>\n{{ m.content }}<|endoftext|>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<|im_end|><think>\n{% endif %}";
+  EXPECT_EQ(Taught(copies, kReasoned),
+            absl::StrCat(asked, "[[plan\n</think>\n\ncode<|endoftext|>]]"));
+}
+
+TEST(EncodeConversation, ReasoningThatCannotBeTaughtIsRefused) {
+  // Earlier turns show no thought.
+  EXPECT_THAT(Taught(kThinkingChatMl, kReasonedTwice, true),
+              AllOf(HasSubstr("message 1: chat template"), HasSubstr("without its reasoning"),
+                    HasSubstr("only the last turn can be taught")));
+  EXPECT_THAT(Taught(kThinkingChatMl, kReasonedTwice),
+              HasSubstr("one<|im_end|>\n<|im_start|>user\n2<|im_end|>\n<|im_start|>assistant\n"
+                        "[[<think>\nplan 2\n</think>\n\ntwo<|im_end|>]]"));
+  ChatOptions options;
+  options.enable_thinking = false;
+  EXPECT_EQ(Taught(kThinkingChatMl, kReasoned, false, options),
+            "message 1: the prompt ends with </think> (thinking is switched off), so that the "
+            "turn's reasoning cannot be taught; switch thinking on, or remove the reasoning");
+  EXPECT_THAT(Taught(kChatMl, {{"user", "1"}, {"assistant", "<think>a</think>b", "plan"}}),
+              HasSubstr("message 1: the turn has reasoning of its own"));
+}
+
+TEST(EncodeConversation, AReasoningThatOccursInATagIsNotTakenForWritten) {
+  const std::string drops = absl::StrCat(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>\n\n"
+      "</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}",
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  EXPECT_THAT(Taught(drops, {{"user", "1"}, {"assistant", "code", "k"}}),
+              HasSubstr("[[<think>\nk\n</think>\n\ncode<|im_end|>]]"));
+}
+
 TEST(EncodeConversation, AnEndOfTurnInAContentIsNotTheEnd) {
   const std::vector<ChatMessage> messages = {
       {"user", "1"}, {"assistant", "a<|im_end|>b"}, {"user", "2"}, {"assistant", "c<|im_end|>\nd"}};

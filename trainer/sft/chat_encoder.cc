@@ -27,7 +27,7 @@ absl::StatusOr<EncodedExample> ChatEncoder::Encode(const SftExample& example) co
 }
 
 std::string ChatEncoder::CacheKey() const {
-  return absl::StrCat("chat ", chat_.CacheKey(), ", teach ", SftConfig::Teach_Name(teach_),
+  return absl::StrCat("chat, form 2, ", chat_.CacheKey(), ", teach ", SftConfig::Teach_Name(teach_),
                       ", tokenizer ", tokenizer_hash_);
 }
 

@@ -5,18 +5,13 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "model/chat/thought.h"
 
 namespace tritonrl {
 namespace {
 
 constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "vocab.json", "merges.txt",
                                            "tokenizer_config.json"};
-
-// What the assistant wrote in a turn, in one text.
-std::string AnswerOf(const SftMessage& turn) {
-  if (!turn.reasoning.has_value()) return turn.content;
-  return absl::StrCat("<think>\n", *turn.reasoning, "\n</think>\n\n", turn.content);
-}
 
 }  // namespace
 
@@ -34,9 +29,11 @@ absl::StatusOr<EncodedExample> PlainEncoder::Encode(const SftExample& example) c
       continue;
     }
     append(before);
+    ASSIGN_OR_RETURN(const std::string answer,
+                     AnswerAfter(before, message.content, message.reasoning));
     before.clear();
     const int32_t begin = static_cast<int32_t>(encoded.tokens.size());
-    append(AnswerOf(message));
+    append(answer);
     const int32_t written = static_cast<int32_t>(encoded.tokens.size());
     if (written == begin || encoded.tokens.back() != end_token_) {
       encoded.tokens.push_back(end_token_);
@@ -51,8 +48,8 @@ absl::StatusOr<EncodedExample> PlainEncoder::Encode(const SftExample& example) c
 }
 
 std::string PlainEncoder::CacheKey() const {
-  return absl::StrCat("plain, end token ", end_token_, ", teach ", SftConfig::Teach_Name(teach_),
-                      ", tokenizer ", tokenizer_hash_);
+  return absl::StrCat("plain, form 2, end token ", end_token_, ", teach ",
+                      SftConfig::Teach_Name(teach_), ", tokenizer ", tokenizer_hash_);
 }
 
 absl::StatusOr<std::string> HashTokenizerFiles(const std::string& dir) {

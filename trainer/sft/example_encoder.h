@@ -33,15 +33,16 @@ class ExampleEncoder {
   // Thread-safe. InvalidArgument or FailedPrecondition: the example cannot be encoded, and why; any
   // other error is not caused by the example.
   virtual absl::StatusOr<EncodedExample> Encode(const SftExample& example) const = 0;
-  // A text that is equal for encoders which give equal tokens: for the key of a cache.
+  // A text that is equal for encoders which give equal tokens: for the key of a cache. The number
+  // of its form changes whenever the code gives other tokens than before.
   virtual std::string CacheKey() const = 0;
 };
 
 // The encoder of a policy without a chat template. The begin tokens of tokenizer.json come first,
 // as in the prompts of GRPO. The contents before an assistant's turn are joined without
 // separators, as in prompts. The turn follows, then the end token, unless the turn ends in it.
-// Reasoning that the file has separately is written as <think>...</think> before the content. The
-// parts are encoded separately; control tokens in them are recognized.
+// Reasoning that the file has separately is written before the content (AnswerAfter in
+// model/chat/thought.h). The parts are encoded separately; control tokens in them are recognized.
 class PlainEncoder : public ExampleEncoder {
  public:
   // `tokenizer` must outlive the encoder. `tokenizer_hash`: of its files (HashTokenizerFiles).

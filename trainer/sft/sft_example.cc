@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -142,7 +143,9 @@ absl::Status Parser::AddMessage(const Json& value, const std::string& path) {
   for (const char* const field : {"reasoning_content", "reasoning", "thinking"}) {
     const Json& reasoning = FieldOf(value, field);
     if (message.role != "assistant" || reasoning.is_null() || reasoning == "") continue;
-    ASSIGN_OR_RETURN(message.reasoning, Text(reasoning, absl::StrCat(path, ".", field)));
+    ASSIGN_OR_RETURN(std::string text, Text(reasoning, absl::StrCat(path, ".", field)));
+    if (absl::StripAsciiWhitespace(text).empty()) continue;
+    message.reasoning = std::move(text);
     break;
   }
   example_.messages.push_back(std::move(message));

@@ -126,6 +126,24 @@ TEST_F(TokeniseTest, WithoutATemplateMessagesAreJoined) {
   EXPECT_EQ(Taught(**data, 0), "a<|endoftext|>|<think>\nr\n</think>\n\nb<|endoftext|>|");
 }
 
+TEST_F(TokeniseTest, ReasoningContinuesAThoughtThatThePromptOpens) {
+  options_.paths = {
+      Write("m.jsonl",
+            R"({"messages": [{"role": "user", "content": "q<think>\n"},)"
+            R"( {"role": "assistant", "content": "a", "reasoning": "r"}]})"
+            "\n"
+            R"({"messages": [{"role": "user", "content": "q"},)"
+            R"( {"role": "assistant", "content": "<think>r</think>a", "reasoning_content": "r"}]})"
+            "\n"
+            R"({"messages": [{"role": "user", "content": "q"},)"
+            R"( {"role": "assistant", "content": "a", "reasoning_content": " \n"}]})")};
+  const auto data = Run();
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(Taught(**data, 0), "r\n</think>\n\na<|endoftext|>|");
+  EXPECT_EQ(Taught(**data, 1), "<think>\nr\n</think>\n\na<|endoftext|>|");
+  EXPECT_EQ(Taught(**data, 2), "a<|endoftext|>|");
+}
+
 TEST_F(TokeniseTest, NamesTheFirstBadExampleAndCountsTheOthers) {
   const std::string good = "{\"prompt\":\"1\",\"response\":\"x\"}\n";
   const std::string path = Write(
