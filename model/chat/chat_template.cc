@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -120,6 +121,23 @@ absl::Status ChatTemplate::Impl::CheckItRenders() const {
   return Render(both, true, Json::object()).ok() ? absl::OkStatus() : status;
 }
 
+absl::Status ChatTemplate::Impl::CheckArguments(const std::string& dir,
+                                                const Json& arguments) const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : arguments.items()) names.push_back(name);
+  if (names.empty()) return absl::OkStatus();
+  if (renderer != nullptr) {
+    absl::StatusOr<std::vector<std::string>> unknown = renderer->UnknownVariables(names);
+    if (!unknown.ok()) return Error(unknown.status());
+    names = *std::move(unknown);
+  }
+  if (names.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("chat template (", found.source, ") of ", dir, " has no variable ",
+                   absl::StrJoin(names, ", "), ", so that setting it would change nothing; ",
+                   "remove it from the arguments of the chat template"));
+}
+
 void ChatTemplate::Impl::FindEndOfTurn() {
   absl::StatusOr<std::string> text;
   for (const bool system : {false, true}) {
@@ -154,19 +172,23 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir,
   } else if (options.chat_template != "none") {
     ASSIGN_OR_RETURN(impl->found, ReadChatTemplate(UserPath(options.chat_template)));
   }
-  ASSIGN_OR_RETURN(const Json arguments,
+  Json arguments = Json::object();
+  if (options.enable_thinking) arguments["enable_thinking"] = *options.enable_thinking;
+  ASSIGN_OR_RETURN(const Json more,
                    ParseArguments(options.arguments, "the chat template's arguments"));
+  arguments.update(more);
   if (impl->found.text.empty()) {
+    RETURN_IF_ERROR(impl->CheckArguments(model_dir, arguments));
     ASSIGN_OR_RETURN(impl->begin_tokens, BeginTokens(model_dir));
     return ChatTemplate(impl);
   }
   ASSIGN_OR_RETURN(const nlohmann::json tokens, NamedTokens(model_dir));
   for (const auto& [name, token] : tokens.items()) impl->variables[name] = token;
-  if (options.enable_thinking) impl->variables["enable_thinking"] = *options.enable_thinking;
   impl->variables.update(arguments);
   auto renderer = TemplateRenderer::Start(impl->found.text, options.render_deadline);
   if (!renderer.ok()) return impl->Error(renderer.status());
   impl->renderer = *std::move(renderer);
+  RETURN_IF_ERROR(impl->CheckArguments(model_dir, arguments));
   if (const absl::Status renders = impl->CheckItRenders(); !renders.ok()) {
     return absl::Status(renders.code(),
                         absl::StrCat(renders.message(),

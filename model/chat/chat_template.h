@@ -73,7 +73,8 @@ class ChatTemplate {
   // chat_template.jinja and additional_chat_templates/, else chat_template of
   // tokenizer_config.json (of several the one named "default"), else chat_template.json.
   // InvalidArgument: a template that is not Jinja, raises for a single message, or has no
-  // default; arguments that are not a JSON object. NotFound: a path without a file.
+  // default; arguments that are not a JSON object, or that the template does not read (all of them
+  // without a template). NotFound: a path without a file.
   static absl::StatusOr<ChatTemplate> Load(const std::string& model_dir, const ChatOptions& options,
                                            const Tokenizer& tokenizer);
 
@@ -92,8 +93,9 @@ class ChatTemplate {
 
   // Renders a conversation. With add_generation_prompt the text ends where the assistant's next
   // turn begins. `arguments`: a JSON object of variables of this call alone, which override those
-  // of the options; empty: none. InvalidArgument with the template's own message if it raises.
-  // Without a template: the contents alone, without begin tokens.
+  // of the options and may be unknown to the template; empty: none. InvalidArgument with the
+  // template's own message if it raises. Without a template: the contents alone, without begin
+  // tokens.
   absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
                                      bool add_generation_prompt,
                                      const std::string& arguments = "") const;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "model/chat/chat_template.h"
 #include "model/chat/control_tokens.h"
@@ -26,6 +27,8 @@ struct ChatTemplate::Impl {
 
   // The error of a template if it renders neither a question nor a system message and a question.
   absl::Status CheckItRenders() const;
+  // InvalidArgument if the template does not know an argument of the options; `dir`: the folder.
+  absl::Status CheckArguments(const std::string& dir, const Json& arguments) const;
   // Sets end_of_turn to the text that the template writes after an assistant's content.
   void FindEndOfTurn();
 

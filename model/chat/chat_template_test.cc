@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "model/chat/testing/chat_folder.h"
 
@@ -206,6 +207,23 @@ TEST(ChatTemplate, WhatCannotBeIsSaid) {
                                    "{% endfor %}"),
                         options),
               HasSubstr("takes longer than 2 s"));
+}
+
+TEST(ChatTemplate, AnArgumentThatTheTemplateDoesNotKnowIsRefused) {
+  const ChatFolder chat(kChatMl), none;
+  ChatOptions options;
+  options.enable_thinking = false;
+  EXPECT_EQ(LoadError(chat, options),
+            absl::StrCat("chat template (chat_template of ", chat.Path("tokenizer_config.json"),
+                         ") of ", chat.dir(), " has no variable enable_thinking, so that setting ",
+                         "it would change nothing; remove it from the arguments of the chat ",
+                         "template"));
+  EXPECT_THAT(LoadError(none, options),
+              AllOf(HasSubstr("chat template (none) of "), HasSubstr("no variable enable_think")));
+  EXPECT_FALSE(Loaded(ChatFolder(kThinkingChatMl), QwenLikeTokenizer(), options).plain());
+  options.arguments = R"({"date_string": "26 Jul 2024", "Role": 1})";
+  EXPECT_THAT(LoadError(ChatFolder(kThinkingChatMl), options),
+              HasSubstr("has no variable date_string, Role,"));
 }
 
 TEST(ChatTemplate, ATemplateForASystemMessageOrForOneTurnLoads) {

@@ -5,6 +5,7 @@ render_template.py [FOLDER_OF_PACKAGES]. Each is a line with a JSON object. The 
   {"messages": [{"role": TEXT, "content": SIZE, "reasoning_content": SIZE or absent}, ...],
    "renderings": [[MESSAGES, ADD_GENERATION_PROMPT], ...], "variables": {...}, "deadline": SECONDS}
                                                      -> {"text": SIZE, "dated": whether it holds the time}
+  {"names": [NAME, ...], "deadline": SECONDS}  -> {"unknown": the names that are no variables of the template}
 or {"error": SENTENCE}. Sizes are bytes of UTF-8 that follow the line: of a request all contents in order, of a reply
 its text. Each rendering, of the first MESSAGES messages, has a reply; after an error the request's further renderings
 are skipped. The deadline is that of each rendering. model/chat/template_process.cc is the other end.
@@ -35,7 +36,7 @@ def make_environment(clock):
     # Jinja2 imports some of these only where it needs them, when no file can be opened any more.
     import pprint  # noqa: F401
     import textwrap  # noqa: F401
-    from jinja2 import constants, debug, ext, nodes, sandbox  # noqa: F401
+    from jinja2 import constants, debug, ext, meta, nodes, sandbox  # noqa: F401
 
     class Raised(Exception):
         """A template called raise_exception."""
@@ -98,12 +99,20 @@ class Renderer:
     def __init__(self):
         self.clock = []
         self.environment, self.raised = make_environment(self.clock)
+        self.text = ""
         self.template = None
 
     def compile(self, text):
         self.template = None
         self.template = self.environment.from_string(text)
+        self.text = text
         return {"ok": True}, b""
+
+    def unknown(self, names):
+        from jinja2 import meta
+        known = meta.find_undeclared_variables(self.environment.parse(self.text))
+        known.update(self.environment.globals)  # a variable hides such a function
+        return {"unknown": [name for name in names if name not in known]}, b""
 
     def render(self, messages, add_generation_prompt, variables):
         self.clock.clear()
@@ -128,6 +137,9 @@ class Renderer:
         """Yields each reply when it is ready, as an object and the bytes that follow it."""
         if "template" in request:
             yield self.within(request["deadline"], self.compile, request["template"])
+            return
+        if "names" in request:
+            yield self.within(request["deadline"], self.unknown, request["names"])
             return
         for count, add_generation_prompt in request["renderings"]:
             head, text = self.within(request["deadline"], self.render, request["messages"][:count],
@@ -169,6 +181,7 @@ def main():
         # Compiles and renders once, so that every module is imported while files can be opened.
         renderer.compile("{% for m in messages %}{{ m | tojson }}{{ m.x | default('') | trim }}{% endfor %}")
         renderer.render([{}], True, {})
+        renderer.unknown(["x"])
         give_up_resources()
     except Exception as error:
         write({"error": f"{type(error).__name__}: {error}"})

@@ -147,6 +147,29 @@ RenderedTexts TemplateRenderer::RenderAll(std::span<const ChatMessage> messages,
   return rendered;
 }
 
+absl::StatusOr<std::vector<std::string>> TemplateRenderer::UnknownVariables(
+    const std::vector<std::string>& names) const {
+  const std::string request =
+      Line({{"names", names}, {"deadline", absl::ToDoubleSeconds(deadline_)}});
+  absl::MutexLock lock(&mutex_);
+  if (!child_) RETURN_IF_ERROR(StartChild());
+  const absl::StatusOr<TemplateProcess::Answer> answer = child_->Exchange(request, deadline_);
+  if (!answer.ok()) {
+    child_.reset();
+    return absl::InvalidArgumentError(answer.status().message());
+  }
+  RETURN_IF_ERROR(answer->Error());
+  const auto unknown = answer->head.find("unknown");
+  if (unknown == answer->head.end() || !unknown->is_array()) {
+    return absl::InvalidArgumentError("its process answered without a list of names");
+  }
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (std::find(unknown->begin(), unknown->end(), name) != unknown->end()) found.push_back(name);
+  }
+  return found;
+}
+
 pid_t TemplateRenderer::pid() const {
   absl::MutexLock lock(&mutex_);
   return child_ ? child_->pid() : 0;

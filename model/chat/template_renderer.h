@@ -59,6 +59,11 @@ class TemplateRenderer {
                           std::span<const Rendering> renderings,
                           const nlohmann::ordered_json& variables) const;
 
+  // Those of `names` that the template does not read as variables, so that setting them changes
+  // nothing. Errors as for Render.
+  absl::StatusOr<std::vector<std::string>> UnknownVariables(
+      const std::vector<std::string>& names) const;
+
   // Process id of the child, 0 if there is none; for tests.
   pid_t pid() const;
 

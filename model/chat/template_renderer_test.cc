@@ -55,6 +55,25 @@ TEST(TemplateRenderer, RendersAsTransformersDoes) {
             "True é7");
 }
 
+TEST(TemplateRenderer, KnowsTheVariablesOfATemplate) {
+  const auto renderer = Started(
+      "{% if enable_thinking is defined and not enable_thinking %}x{% endif %}"
+      "{% if not date is defined %}{% set date = 'today' %}{% endif %}{{ date }}"
+      "{% set b = b | default(1) %}{% set own = 1 %}{{ own }}{{ strftime_now('%Y') }}"
+      "{% macro f(argument) %}{{ argument }}{{ inner.x }}{% endmacro %}text");
+  EXPECT_THAT(
+      renderer->UnknownVariables({"enable_thinking", "date", "b", "strftime_now", "inner"}).value(),
+      ElementsAre());
+  EXPECT_THAT(renderer->UnknownVariables({"text", "own", "date", "argument", "é"}).value(),
+              ElementsAre("text", "own", "argument", "é"));
+  // The process renders afterwards, and another one answers too.
+  EXPECT_THAT(renderer->Render(User("hello"), true, kNone).value(), HasSubstr("today"));
+  kill(renderer->pid(), SIGKILL);
+  const auto after = renderer->Render(User("hello"), false, kNone);
+  EXPECT_TRUE(after.ok()) << after.status();
+  EXPECT_THAT(renderer->UnknownVariables({"z"}).value(), ElementsAre("z"));
+}
+
 TEST(TemplateRenderer, ErrorsNameTheLineAndTheTemplatesOwnMessage) {
   EXPECT_EQ(Rendered("{{ raise_exception('Only users may speak') }}"), "Only users may speak");
   EXPECT_THAT(Rendered("a\n{% if %}"), HasSubstr("line 2: TemplateSyntaxError"));
