@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -163,6 +164,23 @@ void ChatTemplate::Impl::FindEndOfTurn() {
   end_of_turn.ids = tokenizer.Encode(end_of_turn.text);
 }
 
+void ChatTemplate::Impl::FindTurnMarkers() {
+  const ChatMessage system = {"system", "Role"}, user = {"user", "Question"},
+                    assistant = {kAssistant, kProbe};
+  // Not every template renders each of these.
+  for (const std::vector<ChatMessage>& messages : std::vector<std::vector<ChatMessage>>{
+           {user}, {user, assistant}, {system, user}, {system, user, assistant}}) {
+    const bool ask = messages.back().role != kAssistant;
+    const absl::StatusOr<std::string> text = Render(messages, ask, Json::object());
+    if (!text.ok()) continue;
+    for (const auto& [begin, end] : control.Find(*text)) {
+      turn_markers.insert(text->substr(begin, end - begin));
+    }
+  }
+  turn_markers.erase("<think>");  // may begin a content
+  turn_markers.erase("</think>");
+}
+
 absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir,
                                                 const ChatOptions& options,
                                                 const Tokenizer& tokenizer) {
@@ -196,6 +214,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::Load(const std::string& model_dir,
                                      "another one, or \"none\""));
   }
   impl->FindEndOfTurn();
+  impl->FindTurnMarkers();
   return ChatTemplate(impl);
 }
 
@@ -234,6 +253,18 @@ absl::StatusOr<std::vector<int32_t>> ChatTemplate::Encode(const std::vector<Chat
 }
 
 const EndOfTurn& ChatTemplate::end_of_turn() const { return impl_->end_of_turn; }
+
+std::string ChatTemplate::LeadingMarkers(absl::string_view content) const {
+  // Markers are short, and most contents begin with none.
+  constexpr size_t kMostBytes = 256;
+  content = absl::StripLeadingAsciiWhitespace(content).substr(0, kMostBytes);
+  size_t done = 0;
+  for (const auto& [begin, end] : impl_->control.Find(content)) {
+    if (begin != done || !impl_->turn_markers.contains(content.substr(begin, end - begin))) break;
+    done = end;
+  }
+  return std::string(content.substr(0, done));
+}
 
 std::vector<int32_t> ChatTemplate::WithEndOfTurn(std::vector<int32_t> ids) const {
   if (end_of_turn().empty()) return ids;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -122,6 +123,11 @@ class ChatTemplate {
 
   // What ends an assistant's turn.
   const EndOfTurn& end_of_turn() const;
+
+  // The control tokens that `content` begins with, after white space, as far as the template itself
+  // writes them around contents, such as "<|im_start|>". Not empty: the content is a text that the
+  // template has rendered already. Empty if plain().
+  std::string LeadingMarkers(absl::string_view content) const;
 
   // `ids` and, if the template has one, the token that ends an assistant's turn.
   std::vector<int32_t> WithEndOfTurn(std::vector<int32_t> ids) const;

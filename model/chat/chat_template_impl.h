@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "model/chat/chat_template.h"
@@ -31,6 +32,8 @@ struct ChatTemplate::Impl {
   absl::Status CheckArguments(const std::string& dir, const Json& arguments) const;
   // Sets end_of_turn to the text that the template writes after an assistant's content.
   void FindEndOfTurn();
+  // Sets turn_markers to the control tokens that the template writes around contents.
+  void FindTurnMarkers();
 
   // As ChatTemplate::Render, with the variables `more`.
   absl::StatusOr<std::string> Render(std::span<const ChatMessage> messages,
@@ -67,6 +70,7 @@ struct ChatTemplate::Impl {
   std::unique_ptr<TemplateRenderer> renderer;  // null without a template
   std::vector<int32_t> begin_tokens;           // without a template
   EndOfTurn end_of_turn;
+  absl::flat_hash_set<std::string> turn_markers;
 };
 
 }  // namespace tritonrl

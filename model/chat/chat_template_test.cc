@@ -209,6 +209,22 @@ TEST(ChatTemplate, WhatCannotBeIsSaid) {
               HasSubstr("takes longer than 2 s"));
 }
 
+TEST(ChatTemplate, FindsItsMarkersBeforeAContent) {
+  const ChatTemplate llama = Loaded(
+      ChatFolder(kLlama3Template, {{"bos_token", "<|begin_of_text|>"}}), LlamaLikeTokenizer());
+  EXPECT_EQ(llama.LeadingMarkers(" \n<|begin_of_text|><|start_header_id|>user<|end_header_id|>q"),
+            "<|begin_of_text|><|start_header_id|>");
+  EXPECT_EQ(llama.LeadingMarkers("<|eot_id|>q"), "<|eot_id|>");
+  EXPECT_EQ(llama.LeadingMarkers("What is <|eot_id|>?"), "");
+  EXPECT_EQ(llama.LeadingMarkers(""), "");
+  // A control token that the template does not write.
+  EXPECT_EQ(llama.LeadingMarkers("<|end_of_text|>q"), "");
+  EXPECT_EQ(llama.LeadingMarkers("<|im_start|>user\nq"), "");  // of other models
+  const ChatTemplate qwen = Loaded(ChatFolder(kThinkingChatMl), QwenLikeTokenizer());
+  EXPECT_EQ(qwen.LeadingMarkers("<|im_start|>user\nq"), "<|im_start|>");
+  EXPECT_EQ(Loaded(ChatFolder(), QwenLikeTokenizer()).LeadingMarkers("<|im_start|>user"), "");
+}
+
 TEST(ChatTemplate, AnArgumentThatTheTemplateDoesNotKnowIsRefused) {
   const ChatFolder chat(kChatMl), none;
   ChatOptions options;

@@ -8,7 +8,23 @@
 
 namespace tritonrl {
 
+// A prompt that some program rendered before would be wrapped again, its control tokens spelled as
+// ordinary text.
+absl::Status ChatEncoder::CheckNotRendered(const SftExample& example) const {
+  for (const SftMessage& message : example.messages) {
+    if (message.role == "assistant") continue;
+    const std::string markers = chat_.LeadingMarkers(message.content);
+    if (markers.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the prompt begins with ", markers, ", which the chat template (", chat_.source(),
+        ") writes itself, so the prompt is rendered already; set policy.chat.template: \"none\" "
+        "for such data, or remove the markers"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EncodedExample> ChatEncoder::Encode(const SftExample& example) const {
+  RETURN_IF_ERROR(CheckNotRendered(example));
   std::vector<ChatMessage> messages;
   for (const SftMessage& message : example.messages) {
     messages.push_back({message.role, message.content, message.reasoning});

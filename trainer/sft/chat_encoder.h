@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/chat/chat_template.h"
 #include "trainer/config/config.pb.h"
@@ -13,7 +14,8 @@
 namespace tritonrl {
 
 // The encoder of a policy with a chat template. A turn of the assistant is taught as the template
-// writes it, with the end of turn (ChatTemplate::EncodeConversation).
+// writes it, with the end of turn (ChatTemplate::EncodeConversation). An example whose first
+// message begins with control tokens of the template is refused.
 class ChatEncoder : public ExampleEncoder {
  public:
   // `chat` must not be plain(). `tokenizer_hash`: HashTokenizerFiles.
@@ -24,6 +26,8 @@ class ChatEncoder : public ExampleEncoder {
   std::string CacheKey() const override;
 
  private:
+  absl::Status CheckNotRendered(const SftExample& example) const;
+
   const ChatTemplate chat_;
   const std::string tokenizer_hash_;
   const SftConfig::Teach teach_;

@@ -89,6 +89,25 @@ TEST_F(ChatEncoderTest, APairIsAConversationOfTwoTurns) {
   EXPECT_EQ(Shown(**data), "[user]q<|endoftext|>\n[assistant]((<think>t</think>a<|endoftext|>))");
 }
 
+TEST_F(ChatEncoderTest, APromptThatIsRenderedAlreadyIsRefused) {
+  for (const std::string line :
+       {R"({"prompt": "\n<|endoftext|>[user]q", "response": "a"})",
+        R"({"prompt": "<|endoftext|>[user]q", "completion": "a"})",
+        R"({"instruction": "<|endoftext|>[user]q", "output": "a"})",
+        R"({"messages": [{"role": "user", "content": "<|endoftext|>[user]q"},)"
+        R"( {"role": "assistant", "content": "a"}]})"}) {
+    const auto data = Tokens(absl::StrCat(line, "\n", line));
+    ASSERT_FALSE(data.ok()) << line;
+    EXPECT_EQ(data.status().message(),
+              absl::StrCat(dir_, "/data.jsonl:1: the prompt begins with <|endoftext|>, which the ",
+                           "chat template (", dir_, "/model/chat_template.jinja) writes itself, ",
+                           "so the prompt is rendered already; set policy.chat.template: \"none\" ",
+                           "for such data, or remove the markers; 1 more bad examples follow"));
+  }
+  // A mention further on is text.
+  EXPECT_TRUE(Tokens(R"({"prompt": "What is <|endoftext|>?", "response": "a"})").ok());
+}
+
 TEST_F(ChatEncoderTest, AnotherTemplateMakesTheTokensAgain) {
   ASSERT_TRUE(Tokens(kMessages).ok());
   SetTemplate(absl::StrCat("!", kTemplate));

@@ -1,5 +1,7 @@
 #include "trainer/sft/example_encoder.h"
 
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -17,23 +19,27 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "vocab.json", "merg
 
 absl::StatusOr<EncodedExample> PlainEncoder::Encode(const SftExample& example) const {
   EncodedExample encoded;
-  const auto append = [&](absl::string_view text) {
+  const std::vector<int32_t>& prefix = tokenizer_->special_prefix();
+  const auto append = [&](absl::string_view text, bool prompt) {
     const std::vector<int32_t> ids = tokenizer_->Encode(text);
+    // A prompt that a template rendered may bring the begin tokens with it.
+    const bool again = prompt && encoded.tokens.empty() && ids.size() >= prefix.size() &&
+                       std::equal(prefix.begin(), prefix.end(), ids.begin());
+    if (encoded.tokens.empty() && !again) encoded.tokens = prefix;
     encoded.tokens.insert(encoded.tokens.end(), ids.begin(), ids.end());
   };
-  encoded.tokens = tokenizer_->special_prefix();
   std::string before;
   for (const SftMessage& message : example.messages) {
     if (message.role != "assistant") {
       before += message.content;
       continue;
     }
-    append(before);
+    append(before, /*prompt=*/true);
     ASSIGN_OR_RETURN(const std::string answer,
                      AnswerAfter(before, message.content, message.reasoning));
     before.clear();
     const int32_t begin = static_cast<int32_t>(encoded.tokens.size());
-    append(answer);
+    append(answer, /*prompt=*/false);
     const int32_t written = static_cast<int32_t>(encoded.tokens.size());
     if (written == begin || encoded.tokens.back() != end_token_) {
       encoded.tokens.push_back(end_token_);

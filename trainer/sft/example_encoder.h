@@ -39,10 +39,11 @@ class ExampleEncoder {
 };
 
 // The encoder of a policy without a chat template. The begin tokens of tokenizer.json come first,
-// as in the prompts of GRPO. The contents before an assistant's turn are joined without
-// separators, as in prompts. The turn follows, then the end token, unless the turn ends in it.
-// Reasoning that the file has separately is written before the content (AnswerAfter in
-// model/chat/thought.h). The parts are encoded separately; control tokens in them are recognized.
+// as in the prompts of GRPO, once if the text begins with them too. The contents before an
+// assistant's turn are joined without separators, as in prompts. The turn follows, then the end
+// token, unless the turn ends in it. Reasoning that the file has separately is written before the
+// content (AnswerAfter in model/chat/thought.h). The parts are encoded separately; control tokens
+// in them are recognized.
 class PlainEncoder : public ExampleEncoder {
  public:
   // `tokenizer` must outlive the encoder. `tokenizer_hash`: of its files (HashTokenizerFiles).
