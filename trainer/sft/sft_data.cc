@@ -7,6 +7,9 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/random.h"
 #include "model/torch_runtime.h"
@@ -101,6 +104,76 @@ std::vector<int64_t> SftOrder::Batch(int64_t step) {
 
 bool IsLeftOut(const TokenCache& data, int64_t i, int64_t max_sequence_tokens) {
   return data.length(i) > max_sequence_tokens || data.taught_tokens(i) == 0;
+}
+
+bool HasEmptyResponse(const TokenCache& data, int64_t i, const Tokenizer& tokenizer,
+                      absl::string_view end) {
+  // Enough for the tags of an empty thought and an end of turn that are spelled by bytes.
+  constexpr int64_t kMostTokens = 96;
+  if (data.taught_tokens(i) > kMostTokens * static_cast<int64_t>(data.taught(i).size())) {
+    return false;
+  }
+  for (const TokenSpan& span : data.taught(i)) {
+    const std::string taught =
+        tokenizer.Decode(data.tokens(i).subspan(span.begin, span.end - span.begin));
+    absl::string_view text = absl::StripAsciiWhitespace(taught);
+    absl::ConsumeSuffix(&text, absl::StripAsciiWhitespace(end));
+    text = absl::StripAsciiWhitespace(text);
+    absl::ConsumePrefix(&text, "<think>");
+    text = absl::StripLeadingAsciiWhitespace(text);
+    absl::ConsumePrefix(&text, "</think>");
+    if (!absl::StripAsciiWhitespace(text).empty()) return false;
+  }
+  return true;
+}
+
+ExampleCounts CountExamples(const TokenCache& data, int64_t max_sequence_tokens,
+                            const Tokenizer& tokenizer, absl::string_view end) {
+  ExampleCounts counts = {.examples = data.size(), .max_sequence_tokens = max_sequence_tokens};
+  counts.shortest = data.size() > 0 ? data.length(0) : 0;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    counts.longest = std::max(counts.longest, data.length(i));
+    counts.shortest = std::min(counts.shortest, data.length(i));
+    if (data.length(i) > max_sequence_tokens) {
+      ++counts.too_long;
+    } else if (HasEmptyResponse(data, i, tokenizer, end)) {
+      ++counts.empty;
+    }
+  }
+  return counts;
+}
+
+std::string ExampleCounts::TooLongSentence() const {
+  if (too_long == 0) return "";
+  return absl::StrCat(too_long, " of ", examples, " examples are longer than max_sequence_tokens (",
+                      max_sequence_tokens, "; the longest has ", longest,
+                      " tokens) and are left out");
+}
+
+std::string ExampleCounts::EmptySentence() const {
+  if (empty == 0) return "";
+  return empty == 1 ? "1 example has an empty response and teaches only the end of a turn"
+                    : absl::StrCat(empty, " examples have an empty response and teach only the ",
+                                   "end of a turn");
+}
+
+absl::Status ExampleCounts::Check() const {
+  if (too_long + empty < examples) return absl::OkStatus();
+  if (empty == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("all ", examples, " examples are longer than max_sequence_tokens (",
+                     max_sequence_tokens, "; the shortest has ", shortest,
+                     " tokens), so there is nothing to learn; set max_sequence_tokens higher"));
+  }
+  if (too_long == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("all ", examples, " examples have an empty response, so there is nothing to ",
+                     "learn but the end of a turn; check the fields that hold the responses"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "of ", examples, " examples ", too_long, " are longer than max_sequence_tokens (",
+      max_sequence_tokens, ") and the other ", empty, " have an empty response, so there is ",
+      "nothing to learn; set max_sequence_tokens higher"));
 }
 
 SftBatch MakeSftBatch(const TokenCache& data, const std::vector<int64_t>& indices,

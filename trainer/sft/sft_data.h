@@ -8,12 +8,16 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/thread_pool.h"
 #include "model/layers/packed_batch.h"
+#include "model/tokenizer/tokenizer.h"
 #include "trainer/config/config.pb.h"
 #include "trainer/objective/packing.h"
 #include "trainer/sft/token_cache.h"
@@ -67,6 +71,29 @@ struct SftShare {
 // Whether example i is left out of training: it is longer than max_sequence_tokens, or nothing of
 // it is taught.
 bool IsLeftOut(const TokenCache& data, int64_t i, int64_t max_sequence_tokens);
+
+// Whether no taught turn of example i has a text: at most an empty thought and white space before
+// `end`, the text that ends a turn.
+bool HasEmptyResponse(const TokenCache& data, int64_t i, const Tokenizer& tokenizer,
+                      absl::string_view end);
+
+// What a data set holds, for the start of a run.
+struct ExampleCounts {
+  int64_t examples = 0;
+  int64_t too_long = 0;  // longer than max_sequence_tokens: left out
+  int64_t empty = 0;     // of the others, those with an empty response: they teach the end alone
+  int64_t max_sequence_tokens = 0;
+  int64_t longest = 0, shortest = 0;  // tokens
+
+  // "2 of 35 examples are longer than ... and are left out"; "" if none is.
+  std::string TooLongSentence() const;
+  // "3 examples have an empty response and teach only the end of a turn"; "" if none has.
+  std::string EmptySentence() const;
+  // FailedPrecondition, and why: no example teaches anything else than the end of a turn.
+  absl::Status Check() const;
+};
+ExampleCounts CountExamples(const TokenCache& data, int64_t max_sequence_tokens,
+                            const Tokenizer& tokenizer, absl::string_view end);
 
 // Packs the examples of a batch that `share` assigns to its rank. Every rank computes the same
 // assignment from the lengths, without communication. Only rank 0 counts dropped examples.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -207,6 +209,31 @@ TEST_F(SftDataTest, LoaderGivesStepsInOrderAndRanksShareABatch) {
     EXPECT_EQ(a->tokens + b->tokens, batch->tokens);
     EXPECT_EQ(a->response_tokens + b->response_tokens, batch->response_tokens);
   }
+}
+
+TEST_F(SftDataTest, EmptyResponsesAndLongExamplesAreCounted) {
+  const auto line = [](const std::string& response) {
+    return absl::StrCat("{\"prompt\": \"p\", \"response\": \"", response, "\"}\n");
+  };
+  const auto data = Tokens(absl::StrCat(
+      line(""), line("x"), line(" \\n"), line("<think>\\n\\n</think>\\n\\n"), line("<|endoftext|>"),
+      line(std::string(200, ' ')), line("<think>x</think>"), line(std::string(300, 'x'))));
+  const std::string end = "<|endoftext|>";
+  std::vector<bool> empty;
+  for (int64_t i = 0; i < data->size(); ++i) {
+    empty.push_back(HasEmptyResponse(*data, i, *policy_.tokenizer, end));
+  }
+  // A very long blank response is not looked at.
+  EXPECT_EQ(empty, (std::vector<bool>{true, false, true, true, true, false, false, false}));
+  const ExampleCounts counts = CountExamples(*data, 250, *policy_.tokenizer, end);
+  EXPECT_EQ(counts.too_long, 1);
+  EXPECT_EQ(counts.empty, 4);
+  EXPECT_EQ(counts.TooLongSentence(),
+            "1 of 8 examples are longer than max_sequence_tokens (250; the longest has 302 "
+            "tokens) and are left out");
+  EXPECT_EQ(counts.EmptySentence(),
+            "4 examples have an empty response and teach only the end of a turn");
+  EXPECT_TRUE(counts.Check().ok());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -53,7 +52,7 @@ class SftRun {
   absl::Status MakeEncoder();
   absl::StatusOr<std::unique_ptr<TokenCache>> Tokenise(const std::vector<std::string>& paths,
                                                        const char* name, int64_t limit);
-  absl::Status CheckLengths(const TokenCache& data, const std::string& name);
+  absl::StatusOr<ExampleCounts> CheckExamples(const TokenCache& data, const std::string& name);
   absl::Status OpenData();
   absl::Status Load();
   absl::Status Loop();
@@ -71,7 +70,7 @@ class SftRun {
   std::unique_ptr<SftLearner> learner_;
   absl::Time last_log_;
   int64_t tokens_since_log_ = 0;
-  int64_t dropped_ = 0;
+  ExampleCounts train_counts_;
   bool stopped_ = false;
 };
 
@@ -144,27 +143,20 @@ absl::StatusOr<std::unique_ptr<TokenCache>> SftRun::Tokenise(const std::vector<s
   return tokens;
 }
 
-// Says how many examples are left out; an error if all are.
-absl::Status SftRun::CheckLengths(const TokenCache& data, const std::string& name) {
-  const int64_t limit = config_.max_sequence_tokens();
-  int64_t left_out = 0, longest = 0, shortest = std::numeric_limits<int64_t>::max();
-  for (int64_t i = 0; i < data.size(); ++i) {
-    left_out += IsLeftOut(data, i, limit) ? 1 : 0;
-    longest = std::max(longest, data.length(i));
-    shortest = std::min(shortest, data.length(i));
+// Says which examples teach nothing; an error if all are such.
+absl::StatusOr<ExampleCounts> SftRun::CheckExamples(const TokenCache& data,
+                                                    const std::string& name) {
+  const Policy& policy = run_.policy();
+  const std::string end = policy.chat->end_of_turn().empty()
+                              ? policy.tokenizer->Decode(std::vector<int32_t>{policy.end_token()})
+                              : policy.chat->end_of_turn().text;
+  const ExampleCounts counts =
+      CountExamples(data, config_.max_sequence_tokens(), *policy.tokenizer, end);
+  if (const absl::Status status = counts.Check(); !status.ok()) return AddContext(status, name);
+  for (const std::string& sentence : {counts.TooLongSentence(), counts.EmptySentence()}) {
+    if (!sentence.empty()) run_.Say(absl::StrCat(name, ": ", sentence), LogLevel::kWarning);
   }
-  if (left_out == data.size()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, ": all ", data.size(), " examples are longer than max_sequence_tokens (",
-                     limit, "; the shortest has ", shortest,
-                     " tokens), so there is nothing to learn; set max_sequence_tokens higher"));
-  }
-  if (left_out == 0) return absl::OkStatus();
-  run_.Say(absl::StrCat(name, ": ", left_out, " of ", data.size(),
-                        " examples are longer than max_sequence_tokens (", limit,
-                        "; the longest has ", longest, " tokens) and are left out"),
-           LogLevel::kWarning);
-  return absl::OkStatus();
+  return counts;
 }
 
 absl::Status SftRun::OpenData() {
@@ -178,7 +170,7 @@ absl::Status SftRun::OpenData() {
   RETURN_IF_ERROR(MakeCorpus(&train, &eval));
   RETURN_IF_ERROR(MakeEncoder());
   ASSIGN_OR_RETURN(train_data_, Tokenise(train, "train.tokens", /*limit=*/0));
-  RETURN_IF_ERROR(CheckLengths(*train_data_, "train_data"));
+  ASSIGN_OR_RETURN(train_counts_, CheckExamples(*train_data_, "train_data"));
   order_ = std::make_unique<SftOrder>(train_data_.get(), config_);
   total_steps_ = config_.steps();
   if (total_steps_ == 0) {
@@ -188,7 +180,7 @@ absl::Status SftRun::OpenData() {
   if (eval.empty() || config_.eval_samples() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenCache> eval_data,
                    Tokenise(eval, "eval.tokens", config_.eval_samples()));
-  RETURN_IF_ERROR(CheckLengths(*eval_data, "eval_data"));
+  RETURN_IF_ERROR(CheckExamples(*eval_data, "eval_data").status());
   std::vector<int64_t> all(eval_data->size());
   std::iota(all.begin(), all.end(), 0);
   eval_batch_ =
@@ -217,9 +209,9 @@ absl::StatusOr<TrainingOutcome> SftRun::Run() {
                            policy.config.NumParameters(), DescribeDevice(policy.device()),
                            train_data_->size(), total_steps_, config_.batch_size()));
   if (const absl::Status status = Loop(); !status.ok()) return run_.Fail(status);
-  if (dropped_ > 0) {
-    run_.Say(absl::StrCat(dropped_, " examples were longer than max_sequence_tokens (",
-                          config_.max_sequence_tokens(), ") and left out"));
+  // The steps' field "dropped" counts each use of an example; this counts the examples.
+  if (const std::string sentence = train_counts_.TooLongSentence(); !sentence.empty()) {
+    run_.Say(absl::StrCat("train_data: ", sentence));
   }
   run_.EndProgress();
   return run_.Finish(stopped_);
@@ -260,7 +252,6 @@ absl::Status SftRun::Step(const SftBatch& batch) {
   ASSIGN_OR_RETURN(const SftStepStats stats, learner_->Step(batch, step));
   run_.SayNonFinite(stats.nonfinite_gradient);
   tokens_since_log_ += stats.tokens;
-  dropped_ += stats.dropped;
   const bool last = step + 1 == total_steps_;
   const int every = config_.eval_every();
   std::optional<double> eval_loss;

@@ -316,6 +316,55 @@ TEST_F(SftTest, ARunThatWouldLearnFromNothingIsRefused) {
       << some.err;
 }
 
+TEST_F(SftTest, TheEndSaysTheSameOfLongExamplesAsTheStart) {
+  // Five epochs use each long example five times.
+  const CommandResult result = Run(Command("run", {"max_sequence_tokens=15", "steps=125"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string part = " of 300 examples are longer than max_sequence_tokens (15; ";
+  const std::vector<std::string> lines = absl::StrSplit(result.err, '\n');
+  std::vector<std::string> said;
+  for (const std::string& line : lines) {
+    const size_t at = line.find("train_data: ");
+    if (line.find(part) != std::string::npos && at != std::string::npos) {
+      said.push_back(line.substr(at));
+    }
+    EXPECT_EQ(line.find("examples were longer"), std::string::npos) << line;
+  }
+  ASSERT_EQ(said.size(), 2) << result.err;
+  EXPECT_EQ(said[0], said[1]);
+}
+
+TEST_F(SftTest, EmptyResponsesAreCountedAndARunOfThemAloneIsRefused) {
+  const std::string empty =
+      "{\"prompt\": \"say a:\", \"response\": \"\"}\n"
+      "{\"prompt\": \"say b:\", \"response\": \" \\n\"}\n";
+  const std::string full = "{\"prompt\": \"say a:\", \"response\": \"aaaaaaaa\"}\n";
+  const std::string path = dir_ + "/empty.jsonl";
+  const std::vector<std::string> sets = {"steps=2", "eval_samples=0", "train_data=" + path};
+  ASSERT_TRUE(WriteFileAtomic(path, empty).ok());
+  const CommandResult none = Run(Command("none", sets));
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("train_data: all 2 examples have an empty response, so there is nothing "
+                          "to learn but the end of a turn"),
+            std::string::npos)
+      << none.err;
+  EXPECT_FALSE(FileExists(dir_ + "/none/metrics.jsonl"));
+  ASSERT_TRUE(WriteFileAtomic(path, empty + full).ok());
+  const CommandResult some = Run(Command("some", sets));
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_NE(some.err.find("train_data: 2 examples have an empty response and teach only the end "
+                          "of a turn"),
+            std::string::npos)
+      << some.err;
+  const CommandResult mixed =
+      Run(Command("mixed", {sets[0], sets[1], sets[2], "max_sequence_tokens=10"}));
+  EXPECT_EQ(mixed.exit_code, 1);
+  EXPECT_NE(mixed.err.find("train_data: of 3 examples 1 are longer than max_sequence_tokens (10) "
+                           "and the other 2 have an empty response"),
+            std::string::npos)
+      << mixed.err;
+}
+
 TEST_F(SftTest, AResumedRunUsesTheTokensOfTheFirstStart) {
   const std::vector<std::string> sets = {"steps=3"};
   const CommandResult first = Run(Command("run", sets));
