@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
+#include "tasks/response_style.h"
 #include "tools/distill/sample.h"
 #include "tools/endpoint/data_tool.h"
 #include "trainer/grpo/verification.h"
@@ -149,7 +150,7 @@ class Distiller {
       absl::MutexLock lock(&mutex_);
       ++checking_;
     }
-    CheckSample(task, TaughtText(choice), options_.check, verifier,
+    CheckSample(task, TaughtText(choice), options_.style, options_.check, verifier,
                 [this, slot](SampleCheck check) {
                   absl::MutexLock lock(&mutex_);
                   (*slot)->check = std::move(check);
@@ -222,6 +223,7 @@ class Distiller {
     summary_.valid += place.check.valid ? 1 : 0;
     summary_.compiled += place.check.compiled ? 1 : 0;
     summary_.correct += place.check.correct ? 1 : 0;
+    summary_.no_plan_end += place.check.no_plan_end ? 1 : 0;
     summary_.no_verdict += place.check.no_verdict ? 1 : 0;
   }
 
@@ -257,6 +259,7 @@ class Distiller {
                 {"model", response.model.empty() ? options_.ask.model : response.model},
                 {"temperature", options_.ask.temperature},
                 {"top_p", options_.ask.top_p},
+                {"response_style", std::string(PlanStyleName(options_.style.plan))},
                 {"verdict", std::move(verdict)}};
   }
 
@@ -266,6 +269,7 @@ class Distiller {
                  {"model", options_.ask.model},
                  {"temperature", options_.ask.temperature},
                  {"top_p", options_.ask.top_p},
+                 {"response_style", std::string(PlanStyleName(options_.style.plan))},
                  {"verify", CheckLevelName(options_.check)},
                  {"tasks", s.tasks},
                  {"samples_asked", s.asked},
@@ -329,6 +333,15 @@ std::string Share(int64_t part, int64_t whole) {
 absl::StatusOr<DistillSummary> Distill(const DistillOptions& options, EndpointClient* client) {
   Distiller distiller(options, client);
   return distiller.Run();
+}
+
+absl::Status NoPlanError(const DistillSummary& s) {
+  const int64_t whole = s.responses - s.cut;
+  if (s.train + s.eval > 0 || whole == 0 || s.no_plan_end < whole) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no response of the teacher (", whole, ") has a plan that ends with </think>, so none is ",
+      "taught; if the teacher gives none, try --response_style=plain (the same command with it ",
+      "asks nothing again)"));
 }
 
 std::string DistillTable(const DistillSummary& s, CheckLevel check) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/endpoint/client.h"
 #include "tasks/loader.h"
+#include "tasks/response.h"
 #include "tools/distill/sample_check.h"
 #include "tools/endpoint/data_tool.h"
 #include "trainer/config/config.pb.h"
@@ -36,6 +37,7 @@ struct DistillOptions {
   bool completion = false;  // ask /completions with the bare prompt instead of a chat
   int samples = 1;          // of each task, 1 to 10
   double eval_share = 0.02;
+  ResponseStyle style;  // in which the samples are read
   CheckLevel check = CheckLevel::kSyntax;
   KeepRule keep = KeepRule::kValid;
   VerifierConfig verifier;  // for CheckLevel::kFull
@@ -49,6 +51,7 @@ struct DistillSummary {
   int64_t responses = 0;  // of this and earlier runs
   int64_t cut = 0;        // at the length limit; never taught
   int64_t response_form = 0, syntax = 0, valid = 0, compiled = 0, correct = 0;
+  int64_t no_plan_end = 0;  // a </think> is missing, in a style that needs it
   int64_t no_verdict = 0;
   int64_t train = 0, eval = 0;              // lines written
   int64_t tasks_without_sample = 0;         // no response of theirs is taught
@@ -64,6 +67,9 @@ struct DistillSummary {
 // when `stop` returns true; the same call goes on. Errors: those of AskAll, of the verifier and of
 // the files; FailedPrecondition: no response is there to write.
 absl::StatusOr<DistillSummary> Distill(const DistillOptions& options, EndpointClient* client);
+
+// FailedPrecondition if nothing was written because every response lacks </think>, with what to do.
+absl::Status NoPlanError(const DistillSummary& summary);
 
 // The summary as a table for people.
 std::string DistillTable(const DistillSummary& summary, CheckLevel check);

@@ -39,6 +39,8 @@ TEST_F(DistillTest, MistakesAreOneSentence) {
       {{tasks, endpoint, model, "--verify=most"}, "--verify=most is unknown"},
       {{tasks, endpoint, model, "--keep=correct"}, "--keep=correct needs --verify=full"},
       {{tasks, endpoint, model, "--api=odd"}, "--api=odd is unknown"},
+      {{tasks, endpoint, model, "--response_style=odd"}, "response_style \"odd\" is unknown"},
+      {{tasks, endpoint, model, "--response_style=auto"}, "--response_style=auto needs --policy"},
       {{tasks, endpoint, model, "--max_cost=1"}, "the cost ceiling needs the endpoint's prices"},
       {{tasks, endpoint, model, "--api_key_variable=TEST_DISTILL_KEY"},
        "TEST_DISTILL_KEY, which is not set"},

@@ -16,9 +16,11 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/status.h"
+#include "model/chat/template_files.h"
 #include "model/tokenizer/tokenizer.h"
 #include "parallel/process_group.h"
 #include "tasks/prompt_format.h"
+#include "tasks/response_style.h"
 #include "tools/distill/distill.h"
 #include "tools/distill/policy_server.h"
 #include "tools/distill/sample.h"
@@ -46,6 +48,10 @@ ABSL_FLAG(double, top_p, -1, "Nucleus sampling; below 0: the teacher's, else 0.9
 ABSL_FLAG(int, max_tokens, 16384, "Limit of an answer; a longer one is cut off and not taught.");
 ABSL_FLAG(uint64_t, seed, 0, "Of the samples' seeds and of the evaluation split.");
 ABSL_FLAG(double, eval_share, 0.02, "Share of the tasks whose samples go to sft_eval.jsonl.");
+ABSL_FLAG(
+    std::string, response_style, "thinking",
+    "how responses are read: thinking (a plan up to </think> is needed), plain, or auto: what "
+    "the chat template or tokenizer of --policy says");
 ABSL_FLAG(std::string, verify, "syntax",
           "none, syntax (syntax and linter, without a run) or full (all layers of the verifier).");
 ABSL_FLAG(std::string, keep, "",
@@ -97,6 +103,24 @@ absl::Status SayPromptLengths(const PromptFormat& prompt, const std::vector<Task
   }
   std::fprintf(stderr, "Prompts: %s.\n", lengths.c_str());
   return absl::OkStatus();
+}
+
+// The style of the samples. That of an endpoint's model cannot be detected.
+absl::StatusOr<ResponseStyleChoice> StyleFromFlags() {
+  const std::string name = absl::GetFlag(FLAGS_response_style),
+                    policy = absl::GetFlag(FLAGS_policy);
+  RETURN_IF_ERROR(CheckResponseStyleNames(name, "auto"));
+  if (name == "auto" && policy.empty()) {
+    return absl::InvalidArgumentError(
+        "--response_style=auto needs --policy; say thinking or plain for a model behind an "
+        "endpoint");
+  }
+  const std::string folder = UserPath(policy);
+  TemplateText chat;
+  if (name == "auto" && absl::GetFlag(FLAGS_api) == "chat") {
+    ASSIGN_OR_RETURN(chat, FindChatTemplate(folder));
+  }
+  return ChooseResponseStyle(name, "auto", folder, chat.text);
 }
 
 absl::StatusOr<DistillOptions> OptionsFromFlags(const std::vector<std::string>& overrides,
@@ -153,16 +177,20 @@ absl::StatusOr<bool> Run(const std::vector<std::string>& overrides) {
   ASSIGN_OR_RETURN(const PromptFormat prompt,
                    PromptFormat::FromName(absl::GetFlag(FLAGS_prompt_file)));
   ASSIGN_OR_RETURN(DistillOptions options, OptionsFromFlags(overrides, prompt));
+  ASSIGN_OR_RETURN(const ResponseStyleChoice style, StyleFromFlags());
+  options.style = style.style;
   options.stop = [&stop] { return stop.requested(); };
   std::unique_ptr<PolicyServer> server;
   ASSIGN_OR_RETURN(const std::unique_ptr<EndpointClient> client, Teacher(&options, &server));
   RETURN_IF_ERROR(SayPromptLengths(prompt, options.tasks));
+  std::fprintf(stderr, "%s.\n", style.Sentence().c_str());
   ASSIGN_OR_RETURN(const DistillSummary summary, Distill(options, client.get()));
   if (summary.interrupted) return false;
   std::printf("%s", DistillTable(summary, options.check).c_str());
   std::printf("Written to %s: sft_train.jsonl, sft_eval.jsonl, left_out.jsonl, summary.json\n",
               options.out.c_str());
   RETURN_IF_ERROR(summary.ended);
+  RETURN_IF_ERROR(NoPlanError(summary));
   RETURN_IF_ERROR(FailedRequestsError(summary.failed));
   return true;
 }

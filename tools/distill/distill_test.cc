@@ -92,6 +92,31 @@ TEST_F(DistillTest, WritesWhatTheTeacherDidWell) {
   EXPECT_EQ(Lines("sft_train.jsonl").size() + Lines("sft_eval.jsonl").size(), 24);
 }
 
+TEST_F(DistillTest, ATeacherWithoutPlansIsReadAsPlain) {
+  const std::string honest = ExampleProgram("honest");
+  MockEndpoint endpoint([&](const MockRequest&) { return MockReply::Chat(honest); });
+  std::vector<std::string> flags = {"--tasks=" + Tasks(3), "--endpoint=" + endpoint.url(),
+                                    "--model=m", "--eval_share=0"};
+  const CommandResult thinking = Run(flags);
+  EXPECT_EQ(thinking.exit_code, 1);
+  EXPECT_THAT(thinking.err,
+              HasSubstr("Responses are read as thinking (as configured), code block: only."));
+  EXPECT_THAT(thinking.err,
+              HasSubstr("distill: no response of the teacher (3) has a plan that ends with "
+                        "</think>, so none is taught; if the teacher gives none, try "
+                        "--response_style=plain"));
+  EXPECT_TRUE(Lines("sft_train.jsonl").empty());
+  flags.push_back("--response_style=plain");
+  const CommandResult plain = Run(flags);
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(endpoint.requests(), 3);  // nothing is asked twice
+  const std::vector<json> train = Lines("sft_train.jsonl");
+  ASSERT_EQ(train.size(), 3);
+  EXPECT_EQ(train[0]["response"], honest);
+  EXPECT_EQ(train[0]["response_style"], "plain");
+  EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["response_style"], "plain");
+}
+
 TEST_F(DistillTest, AKilledRunGoesOnWithoutAskingTwice) {
   const std::string honest = ExampleProgram("honest");
   MockEndpoint endpoint([&](const MockRequest&) {
@@ -187,8 +212,10 @@ TEST_F(DistillTest, TheMiniPolicyIsATeacher) {
       Run({"--tasks=" + DistillData("tasks/mini/heldout/level1"),
            "--policy=" + DistillData("model/mini"),
            "--policy_flags=--device=cpu --max_num_seqs=8 --threads=1", "--prompt_file=mini",
-           "--temperature=1", "--top_p=1", "--max_tokens=600", "--samples=2", "--eval_share=0.1"});
+           "--temperature=1", "--top_p=1", "--max_tokens=600", "--samples=2", "--eval_share=0.1",
+           "--response_style=auto"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("Responses are read as thinking (its tokenizer.json has "));
   const json summary = json::parse(*ReadFile(out_ + "/summary.json"));
   EXPECT_EQ(summary["teacher"], "mini");
   EXPECT_EQ(summary["responses"], summary["samples_asked"]);

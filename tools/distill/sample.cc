@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "model/chat/thought.h"
 
 namespace tritonrl {
 
@@ -36,8 +37,7 @@ std::string TaughtText(const EndpointChoice& choice) {
   const absl::string_view text = choice.text;
   const absl::string_view reasoning = absl::StripAsciiWhitespace(choice.reasoning);
   if (!reasoning.empty()) {
-    return absl::StrCat(kThinkOpen, "\n", reasoning, "\n", kThinkClose, "\n\n",
-                        absl::StripLeadingAsciiWhitespace(text));
+    return WithThought(reasoning, absl::StripLeadingAsciiWhitespace(text));
   }
   const size_t close = text.find(kThinkClose);
   if (close == absl::string_view::npos || absl::StrContains(text.substr(0, close), kThinkOpen)) {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "exec/device_backend.h"
-#include "tasks/response.h"
 #include "verify/pipeline/layers.h"
 #include "verify/verdict/verdict.h"
 
@@ -71,12 +70,12 @@ bool SampleCheck::Passes(KeepRule rule) const {
   return rule == KeepRule::kValid ? valid : correct;
 }
 
-void CheckSample(const Task& task, const std::string& response, CheckLevel level,
-                 Verifier* verifier, std::function<void(SampleCheck)> done) {
-  // SFT teaches the form of a thinking policy, whoever the teacher is.
-  SplitResponse split = ReadResponse(response, ResponseStyle());
+void CheckSample(const Task& task, const std::string& response, const ResponseStyle& style,
+                 CheckLevel level, Verifier* verifier, std::function<void(SampleCheck)> done) {
+  SplitResponse split = ReadResponse(response, style);
   if (!split.valid()) {
-    done({.reason = absl::StrCat("response form: ", ResponseShapeName(split.shape))});
+    done({.no_plan_end = split.shape == ResponseShape::kNoThinkClose,
+          .reason = absl::StrCat("response form: ", ResponseShapeName(split.shape))});
     return;
   }
   if (level == CheckLevel::kNone) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "tasks/loader.h"
+#include "tasks/response.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
 
@@ -22,7 +23,7 @@ enum class CheckLevel {
 // What a sample must have to be taught. Each includes those before it.
 enum class KeepRule {
   kAll,       // a response that was not cut off
-  kResponse,  // the response form: one code block after the plan
+  kResponse,  // the response form: what the style asks for
   kSyntax,    // a Triton kernel and ModelNew
   kValid,     // the kernels do the work
   kCorrect,   // the results are right
@@ -37,7 +38,8 @@ std::string CheckLevelName(CheckLevel level);
 
 // The result of the check of one sample.
 struct SampleCheck {
-  bool response = false;  // its form is right
+  bool response = false;     // its form is right
+  bool no_plan_end = false;  // its form lacks the </think> that the style asks for
   bool syntax = false;
   bool valid = false;
   bool compiled = false;
@@ -50,10 +52,10 @@ struct SampleCheck {
   bool Passes(KeepRule rule) const;
 };
 
-// Checks one response; `done` is called exactly once, before the return or later on another thread.
-// `verifier` is used for kFull only.
-void CheckSample(const Task& task, const std::string& response, CheckLevel level,
-                 Verifier* verifier, std::function<void(SampleCheck)> done);
+// Checks one response, read in this style; `done` is called exactly once, before the return or
+// later on another thread. `verifier` is used for kFull only.
+void CheckSample(const Task& task, const std::string& response, const ResponseStyle& style,
+                 CheckLevel level, Verifier* verifier, std::function<void(SampleCheck)> done);
 
 }  // namespace tritonrl
 
