@@ -8,11 +8,9 @@
 
 namespace tritonrl {
 
-// The properties by which two tasks are compared. The tokens of a program are those of its syntax
-// tree without comments, docstrings, imports and super().__init__(). Names that the program itself
-// gives are numbered in the order of their first use. Names of libraries are written in full.
+// The properties by which two tasks are compared, from their tokens (program_tokens.h).
 struct ProgramForm {
-  uint64_t program = 0;  // hash of the whole program: equal up to names, comments and white space
+  uint64_t program = 0;  // hash of the whole program: equal up to names, annotations and comments
   uint64_t model = 0;    // hash of the classes and functions that the model needs, without inputs
   uint64_t library = 0;  // hash of the set of library names and operators of the model
   std::vector<uint64_t> shingles;  // hashes of five tokens of the model in a row, sorted
