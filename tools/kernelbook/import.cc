@@ -37,6 +37,7 @@ class Import {
     RETURN_IF_ERROR(CreateDirectories(options_.out));
     ASSIGN_OR_RETURN(journal_, FindingsJournal::Open(JoinPath(options_.out, "journal.jsonl")));
     RETURN_IF_ERROR(Read());
+    RETURN_IF_ERROR(ClaimFolder(options_.out, options_.in));
     RETURN_IF_ERROR(CheckSources());
     RETURN_IF_ERROR(DropDuplicates());
     RETURN_IF_ERROR(RunTasks());

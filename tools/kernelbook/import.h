@@ -30,14 +30,15 @@ struct ImportOptions {
 //   left_out.jsonl   row, uuid, entry_point, repo_name, reason and message of each other row
 //   summary.json     counts of every stage
 //   journal.jsonl    what each task's run showed; an import that was killed goes on from it
+//   source.json      name and hash of the file; the folder takes no import of another file
 // The first three appear when the import is complete and replace those of an earlier one.
 //
 // A row's fate does not depend on the number of workers: of duplicates the first row is kept. Tasks
 // whose worker was lost twice are left out as sandbox_error and tried again by the next import.
 //
 // Errors are one sentence: those of ReadKernelBook and TaskChecker::Start; FailedPrecondition while
-// another import uses `out`; ResourceExhausted if the disk is full; Cancelled after `stop`. After
-// an error the journal keeps the findings so far.
+// another import uses `out`, or if `out` holds the import of another file; ResourceExhausted if the
+// disk is full; Cancelled after `stop`. After an error the journal keeps the findings so far.
 absl::StatusOr<ImportSummary> ImportKernelBook(const ImportOptions& options);
 
 }  // namespace tritonrl

@@ -8,10 +8,12 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 
 namespace tritonrl {
@@ -20,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxNamePart = 60;
+constexpr size_t kHashBlock = 1 << 20;
 
 std::string SafePart(const std::string& text) {
   std::string safe;
@@ -130,6 +133,30 @@ std::string SummaryJson(const std::string& in, const ImportSummary& summary) {
          "\n";
 }
 
+// SHA-256 of a file, in hex digits.
+absl::StatusOr<std::string> HashOfFile(const std::string& path) {
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "read", path);
+  Sha256 hash;
+  std::string block(kHashBlock, '\0');
+  while (true) {
+    const ssize_t n = read(fd.get(), block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "read", path);
+    if (n == 0) return absl::BytesToHexString(hash.Finish());
+    hash.Update(absl::string_view(block.data(), static_cast<size_t>(n)));
+  }
+}
+
+// The text in the field `name` of a JSON file, or "" if there is none.
+std::string FieldOf(const std::string& path, const char* name) {
+  const auto text = ReadFile(path);
+  if (!text.ok()) return "";
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains(name) || !json[name].is_string()) return "";
+  return json[name].get<std::string>();
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string, std::vector<std::string>>>& ReasonsByStage() {
@@ -157,6 +184,22 @@ std::string TaskText(const KernelBookRow& row) {
   if (!absl::EndsWith(text, "\n")) text += "\n";
   if (row.entry_point != "Model") absl::StrAppend(&text, "\n\nModel = ", row.entry_point, "\n");
   return text;
+}
+
+absl::Status ClaimFolder(const std::string& out, const std::string& in) {
+  const std::string path = JoinPath(out, "source.json"), summary = JoinPath(out, "summary.json");
+  ASSIGN_OR_RETURN(const std::string hash, HashOfFile(in));
+  const std::string known = FieldOf(path, "sha256");
+  // The import of an earlier version has its summary alone, which names the file.
+  const std::string owner = FieldOf(FileExists(path) ? path : summary, "in");
+  if (known == hash || (known.empty() && owner == in)) {
+    if (known == hash && owner == in) return absl::OkStatus();
+  } else if (!owner.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        out, " holds the import of ", owner, owner == in ? " as it was before" : "", ", not of ",
+        in, owner == in ? " as it is now" : "", "; give another --out, or remove the folder"));
+  }
+  return WriteFileAtomic(path, Dump(Json{{"in", in}, {"sha256", hash}}, 2) + "\n");
 }
 
 absl::Status WriteImport(const std::string& out, const std::string& in,

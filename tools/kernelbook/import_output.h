@@ -40,6 +40,10 @@ std::string TaskName(const KernelBookRow& row);
 // The row as a task file: the source as published, and a line that names the model.
 std::string TaskText(const KernelBookRow& row);
 
+// Claims the folder `out` for the import of the file `in` in source.json. FailedPrecondition names
+// both files if the folder holds an import of another file; the same file may have moved.
+absl::Status ClaimFolder(const std::string& out, const std::string& in);
+
 // Writes tasks/, origins.jsonl (where each task comes from, and its licences), left_out.jsonl and
 // summary.json into the folder `out`, each in one step.
 absl::Status WriteImport(const std::string& out, const std::string& in,

@@ -202,6 +202,59 @@ TEST_F(ImportTest, ASecondImportIntoTheSameFolderIsRefused) {
   EXPECT_THAT(Message(summary.status()), HasSubstr("journal.jsonl"));
 }
 
+TEST_F(ImportTest, AFolderTakesNoImportOfAnotherFile) {
+  Make("first.jsonl", {"--good=40"});
+  Make("second.jsonl", {"--good=41"});
+  const auto run = [&](const std::string& in, const std::string& limit) {
+    std::vector<std::string> argv = Command(in, "out");
+    argv.back() = limit;
+    const auto result = RunCommand(argv, {.timeout = absl::Minutes(5)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *result;
+  };
+  ASSERT_EQ(run("first.jsonl", "--limit=3").exit_code, 0);
+  const auto files = Files(Path("out/tasks"));
+  const std::string summary = *ReadFile(Path("out/summary.json"));
+  const CommandResult other = run("second.jsonl", "--limit=3");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.err.substr(other.err.rfind("kernelbook: ")),
+            absl::StrCat("kernelbook: ", Path("out"), " holds the import of ", Path("first.jsonl"),
+                         ", not of ", Path("second.jsonl"),
+                         "; give another --out, or remove the folder\n"));
+  EXPECT_EQ(Files(Path("out/tasks")), files);
+  EXPECT_EQ(*ReadFile(Path("out/summary.json")), summary);
+  // More rows of the same file, also under another name, go on.
+  ASSERT_TRUE(RenameFile(Path("first.jsonl"), Path("moved.jsonl")).ok());
+  const CommandResult more = run("moved.jsonl", "--limit=4");
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("ran 1 tasks"));
+}
+
+TEST(ClaimFolderTest, TheFileCountsAndNotItsName) {
+  const std::string folder = *MakeTempDirectory("claim");
+  const std::string in = JoinPath(folder, "in"), other = JoinPath(folder, "other");
+  ASSERT_TRUE(WriteFileAtomic(in, "rows").ok());
+  ASSERT_TRUE(WriteFileAtomic(other, "rows").ok());
+  EXPECT_TRUE(ClaimFolder(folder, in).ok());
+  EXPECT_TRUE(ClaimFolder(folder, other).ok());
+  ASSERT_TRUE(WriteFileAtomic(other, "more rows").ok());
+  const absl::Status changed = ClaimFolder(folder, other);
+  EXPECT_TRUE(absl::IsFailedPrecondition(changed));
+  EXPECT_EQ(Message(changed), absl::StrCat(folder, " holds the import of ", other,
+                                           " as it was before, not of ", other,
+                                           " as it is now; give another --out, or remove the "
+                                           "folder"));
+  EXPECT_TRUE(ClaimFolder(folder, in).ok());
+  // A folder with a summary alone.
+  ASSERT_TRUE(RemoveTree(JoinPath(folder, "source.json")).ok());
+  ASSERT_TRUE(
+      WriteFileAtomic(JoinPath(folder, "summary.json"), absl::StrCat("{\"in\": \"", in, "\"}"))
+          .ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(ClaimFolder(folder, other)));
+  EXPECT_TRUE(ClaimFolder(folder, in).ok());
+  EXPECT_TRUE(RemoveTree(folder).ok());
+}
+
 TEST_F(ImportTest, BadFlagsAndFilesEndWithOneSentence) {
   const std::string program = *Runfile("tools/kernelbook/kernelbook");
   const auto failure = [&](const std::vector<std::string>& flags) {
