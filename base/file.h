@@ -40,6 +40,10 @@ class ScopedFd {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   int Close();  // returns the result of close(), or 0 if already closed
+  void Reset(int fd) {
+    Close();
+    fd_ = fd;
+  }
 
  private:
   int fd_;

@@ -97,6 +97,8 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenLocked(const std
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is being written by another process; wait for it"));
   }
+  // A run that was killed may have left room reserved behind the end.
+  (void)!ftruncate(fd, info.st_size);
   return journal;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/disk_room.h"
 #include "base/file.h"
 
 namespace tritonrl {
@@ -87,14 +88,21 @@ class JsonlJournal {
   // Without lines it only checks that the file can be written.
   absl::Status AppendLines(absl::Span<const std::string> lines);
 
+  // Reserves room for `bytes` more bytes, so that what is appended next cannot fail because the
+  // disk is full (DiskRoom, which has the errors). A program calls it with all that is under way
+  // before it starts something that the journal must keep. The reservation ends with the journal.
+  // No other process may append meanwhile.
+  absl::Status Reserve(int64_t bytes) { return room_.Reserve(bytes); }
+
   const std::string& path() const { return path_; }
 
  private:
-  JsonlJournal(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  JsonlJournal(std::string path, int fd) : path_(std::move(path)), fd_(fd), room_(path_) {}
   static absl::StatusOr<std::unique_ptr<JsonlJournal>> OpenLocked(const std::string& path);
 
   const std::string path_;
   const ScopedFd fd_;  // holds the lock; not valid with Lock::kNone
+  DiskRoom room_;      // ends before the lock
 };
 
 using MetricValue = std::variant<double, int64_t, std::string, bool>;

@@ -24,11 +24,26 @@ namespace {
 
 constexpr size_t kFailuresShown = 20;
 
+// A line of the journal without the response's text.
+constexpr int64_t kLineBytes = 1024;
+// Of a token in JSON; tokens of programs and English have 3 to 5 bytes.
+constexpr int64_t kTokenBytes = 16;
+constexpr int64_t kUnlimitedBytes = 1 << 20;  // of a response to a request without max_tokens
+
+// The room that the response to a request takes in the journal.
+int64_t MostBytes(const EndpointRequest& request, const EndpointOptions& options) {
+  const int64_t text = request.max_tokens > 0
+                           ? std::max(request.n, 1) * kTokenBytes * request.max_tokens
+                           : kUnlimitedBytes;
+  return kLineBytes + std::min(text, options.max_reply_bytes);
+}
+
 // A request of the run.
 struct Asked {
   AskItem item;
-  std::string hash;  // of the item's request
-  int refused = 0;   // its responses of this run in another form
+  std::string hash;   // of the item's request
+  int refused = 0;    // its responses of this run in another form
+  int64_t bytes = 0;  // reserved for its next response
 };
 
 struct Finished {
@@ -113,7 +128,16 @@ class Asker {
         RETURN_IF_ERROR(write_error_);
       }
       if (Ends()) return absl::OkStatus();
-      Submit({.item = std::move(next), .hash = hash});
+      const int64_t bytes = std::max(MostBytes(next.request, client_->options()), largest_line_);
+      absl::Status room = journal_->Reserve(reserved_ + bytes);
+      while (absl::IsResourceExhausted(room) && waiting_ > 0) {
+        TakeFinished();
+        RETURN_IF_ERROR(write_error_);
+        if (Ends()) return absl::OkStatus();
+        room = journal_->Reserve(reserved_ + bytes);
+      }
+      RETURN_IF_ERROR(room);
+      Submit({.item = std::move(next), .hash = hash, .bytes = bytes});
     }
     while (waiting_ > 0) {
       TakeFinished();
@@ -150,6 +174,7 @@ class Asker {
 
   void Submit(Asked asked) {
     ++waiting_;
+    reserved_ += asked.bytes;
     EndpointRequest request = asked.item.request;
     if (const auto found = refused_.find(asked.item.key);
         found != refused_.end() && request.seed.has_value()) {
@@ -177,7 +202,9 @@ class Asker {
     if (!unwritten_.empty()) Write();
     // Only now: after a kill the next run knows of each refused response, and takes another seed.
     for (Asked& asked : std::exchange(again_, {})) {
-      if (write_error_.ok() && !Ends()) Submit(std::move(asked));
+      if (!write_error_.ok() || Ends()) continue;
+      write_error_ = journal_->Reserve(reserved_ + asked.bytes);
+      if (write_error_.ok()) Submit(std::move(asked));
     }
     if (bar_ != nullptr) {
       std::string text = CountsText(client_->counts());
@@ -188,6 +215,7 @@ class Asker {
 
   void Keep(Finished finished) {
     Asked& asked = finished.asked;
+    reserved_ -= asked.bytes;
     if (!finished.response.ok()) {
       Fail(asked.item.key, finished.response.status());
       return;
@@ -199,6 +227,7 @@ class Asker {
         options_.check == nullptr ? absl::OkStatus() : options_.check(stored.response);
     if (!form.ok()) stored.refused = form.message().empty() ? form.ToString() : Message(form);
     unwritten_.push_back(ResponseLine(stored));
+    largest_line_ = std::max(largest_line_, static_cast<int64_t>(unwritten_.back().size()) + 1);
     if (form.ok()) {
       failures_in_a_row_ = 0;
       ++summary_.answered;
@@ -257,6 +286,8 @@ class Asker {
   std::unique_ptr<Progress> bar_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   int64_t waiting_ = 0;       // requests that the client has
+  int64_t reserved_ = 0;      // bytes, for the responses to them
+  int64_t largest_line_ = 0;  // bytes
   std::vector<Asked> again_;  // refused requests that are to be sent again
   int failures_in_a_row_ = 0;
   bool ends_ = false;

@@ -62,10 +62,14 @@ struct AskAllSummary {
 // If a request has a seed, each refused response of its key, those of earlier runs included,
 // changes the seed: the same request might get the same response.
 //
+// Before a request is sent, the journal reserves room on the disk for its response and all others
+// under way (MostBytes), so that a full disk loses no response. Without that room fewer requests
+// are sent at a time; if not even one response fits, the run ends with ResourceExhausted.
+//
 // Errors: FailedPrecondition if the journal holds the accepted response to another request with the
 // same key, or another process writes it; DataLoss for a line that is not a response or a second
-// accepted one for its key; those of the file. A response that cannot be written is kept in memory,
-// and written with the next.
+// accepted one for its key; those of the file. A response that cannot be written, on a file system
+// without reservations, is kept in memory, and written with the next.
 absl::StatusOr<AskAllSummary> AskAll(int64_t count,
                                      absl::FunctionRef<absl::StatusOr<AskItem>(int64_t index)> item,
                                      const AskAllOptions& options, EndpointClient* client);

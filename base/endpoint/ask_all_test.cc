@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/endpoint/testing/ask_all_fixture.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
+#include "base/status.h"
 
 namespace tritonrl {
 namespace {
@@ -196,11 +198,42 @@ TEST_F(AskAllTest, ASecondResponseForAKeyIsNamedAndNothingIsRemoved) {
   EXPECT_EQ(endpoint.requests(), 3);
 }
 
-// RLIMIT_FSIZE simulates a disk that becomes full.
-TEST_F(AskAllTest, AFullDiskIsSaidAndWhatIsKeptStays) {
-  MockEndpoint endpoint(Echo);
-  ASSERT_TRUE(Run(2, endpoint.url()).ok());
-  const int64_t size = *FileSize(options_.journal);
+// RLIMIT_FSIZE simulates a disk that becomes full, with room for none to a few responses.
+TEST_F(AskAllTest, AFullDiskLosesNoResponse) {
+  request_.max_tokens = 1;
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  for (const int64_t room : {0, 1000, 2000, 3000, 5000}) {
+    ASSERT_TRUE(RemoveTree(options_.journal).ok());
+    MockEndpoint endpoint(Echo);
+    ASSERT_TRUE(Run(2, endpoint.url()).ok());
+    const int64_t size = *FileSize(options_.journal);
+    const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit small = {.rlim_cur = static_cast<rlim_t>(size + room), .rlim_max = old.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const auto full = Run(100, endpoint.url());
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, old_handler);
+    EXPECT_TRUE(absl::IsResourceExhausted(full.status())) << full.status();
+    EXPECT_EQ(Message(full.status()),
+              absl::StrCat("cannot write ", options_.journal,
+                           ": File too large; it needs room for 1.0 kB; make room there and run "
+                           "the same command again"));
+    EXPECT_EQ(Stored().size(), endpoint.requests()) << "a response is lost";
+    EXPECT_EQ(Stored().size() > 2, room >= 1040);
+    ASSERT_TRUE(Run(50, endpoint.url()).ok());
+    EXPECT_EQ(Stored().size(), 50);
+    EXPECT_EQ(endpoint.requests(), 50) << "a question was asked twice";
+  }
+}
+
+// As on a file system without reservations: the endpoint answers more than max_tokens allows.
+TEST_F(AskAllTest, ResponsesThatCannotBeWrittenAreCounted) {
+  const std::string longer(3000, 'x');
+  MockEndpoint endpoint([&](const MockRequest&) { return MockReply::Chat(longer, ""); });
+  request_.max_tokens = 1;
+  ASSERT_TRUE(CreateDirectories(folder_ + "/out").ok());
+  const int64_t size = 2000;
   rlimit old = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
   const auto old_handler = signal(SIGXFSZ, SIG_IGN);
@@ -211,9 +244,9 @@ TEST_F(AskAllTest, AFullDiskIsSaidAndWhatIsKeptStays) {
   signal(SIGXFSZ, old_handler);
   EXPECT_FALSE(full.ok());
   EXPECT_THAT(full.status().message(), HasSubstr(options_.journal));
-  EXPECT_THAT(full.status().message(), HasSubstr("responses are lost and will be asked again"));
+  EXPECT_THAT(full.status().message(), HasSubstr("lost and will be asked again"));
   EXPECT_LT(endpoint.requests(), 40) << "the run goes on asking";
-  EXPECT_EQ(Stored().size(), 2);
+  EXPECT_EQ(Stored().size(), 0);
   ASSERT_TRUE(Run(10, endpoint.url()).ok());
   EXPECT_EQ(Stored().size(), 10);
 }

@@ -151,8 +151,8 @@ TEST_F(AugmentTest, AFullDiskLosesNoAnswer) {
   MockEndpoint endpoint(
       [](const MockRequest&) { return MockReply::Chat(Block("[torch.rand(7, 8)]")); });
   // Room for the answer alone: each file has a page of 4 KiB.
-  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url()}), out_, 4096,
-                                    dir_ + "/full", dir_ + "/done");
+  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url(), "--max_tokens=1"}),
+                                    out_, 4096, dir_ + "/full", dir_ + "/done");
   ASSERT_TRUE(runs.ok()) << runs.status();
   if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
   EXPECT_EQ(runs->first, 1) << runs->first_err;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/endpoint/testing/mock_endpoint.h"
 #include "base/file.h"
@@ -94,33 +95,39 @@ TEST_F(DistillTest, ATaskWithoutInputsIsLeftOutByName) {
 
 TEST_F(DistillTest, AFullDiskKeepsWhatWasAnswered) {
   const std::string honest = ExampleProgram("honest");
+  const std::string tasks = "--tasks=" + Tasks(20), out = out_;
   // An answer takes more than a page of the disk, which has room for a few.
-  MockEndpoint endpoint(
-      [&](const MockRequest&) { return MockReply::Chat(honest, std::string(5000, 'p')); });
-  const auto runs = RunOnASmallDisk(Command({"--tasks=" + Tasks(20), "--endpoint=" + endpoint.url(),
-                                             "--model=m", "--max_in_flight=2", "--verify=none"}),
-                                    out_, 32768, dir_ + "/full", dir_ + "/done");
-  ASSERT_TRUE(runs.ok()) << runs.status();
-  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
-  EXPECT_EQ(runs->first, 1) << runs->first_err;
-  EXPECT_THAT(runs->first_err,
-              HasSubstr("distill: cannot write " + out_ +
-                        "/responses.jsonl: No space left on "
-                        "device; make room there and run the same command again; "));
-  EXPECT_THAT(runs->first_err, HasSubstr(" lost and will be asked again\n"));
-  EXPECT_EQ(runs->second, 0) << runs->second_err;
-  out_ = dir_ + "/full";
-  const size_t kept = Lines("responses.jsonl").size();
-  EXPECT_GT(kept, 0);
-  EXPECT_LT(kept, 20);
-  // What was not written: at most what is submitted at the same time.
-  EXPECT_LE(endpoint.requests(), 20 + 2 * 2);
-  out_ = dir_ + "/done";
-  std::set<std::string> keys;
-  for (const json& line : Lines("responses.jsonl")) keys.insert(line["key"].get<std::string>());
-  EXPECT_EQ(keys.size(), 20);
-  EXPECT_EQ(Lines("responses.jsonl").size(), 20);
-  EXPECT_EQ(Lines("sft_train.jsonl").size() + Lines("sft_eval.jsonl").size(), 20);
+  for (const int64_t bytes : {4096, 16384, 32768, 65536}) {
+    const std::string name = absl::StrCat(dir_, "/", bytes);
+    ASSERT_TRUE(CreateDirectories(name).ok());
+    out_ = out;
+    MockEndpoint endpoint(
+        [&](const MockRequest&) { return MockReply::Chat(honest, std::string(5000, 'p')); });
+    const auto runs =
+        RunOnASmallDisk(Command({tasks, "--endpoint=" + endpoint.url(), "--model=m",
+                                 "--max_in_flight=4", "--verify=none", "--max_tokens=500"}),
+                        out_, bytes, name + "/full", name + "/done");
+    ASSERT_TRUE(runs.ok()) << runs.status();
+    if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+    EXPECT_EQ(runs->first, 1) << runs->first_err;
+    EXPECT_THAT(
+        runs->first_err,
+        HasSubstr("distill: cannot write " + out_ +
+                  "/responses.jsonl: No space left on device; it needs room for 9.0 kB; make "
+                  "room there and run the same command again\n"));
+    EXPECT_EQ(runs->second, 0) << runs->second_err;
+    out_ = name + "/full";
+    const size_t kept = Lines("responses.jsonl").size();
+    EXPECT_EQ(kept > 0, bytes > 4096);
+    EXPECT_LT(kept, 20);
+    EXPECT_EQ(endpoint.requests(), 20) << "a response was lost";
+    out_ = name + "/done";
+    std::set<std::string> keys;
+    for (const json& line : Lines("responses.jsonl")) keys.insert(line["key"].get<std::string>());
+    EXPECT_EQ(keys.size(), 20);
+    EXPECT_EQ(Lines("responses.jsonl").size(), 20);
+    EXPECT_EQ(Lines("sft_train.jsonl").size() + Lines("sft_eval.jsonl").size(), 20);
+  }
 }
 
 TEST_F(DistillTest, APolicyThatCannotBeServedIsSaid) {

@@ -223,8 +223,8 @@ TEST_F(LabelTest, AnEndpointThatIsDownAndAWrongKeyLoseNoLabel) {
 TEST_F(LabelTest, AFullDiskLosesNoAnswer) {
   MockEndpoint endpoint([](const MockRequest&) { return Level(2); });
   // Room for the answers and one task file: each file has a page of 4 KiB.
-  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url()}), out_, 8192,
-                                    dir_ + "/full", dir_ + "/done");
+  const auto runs = RunOnASmallDisk(Command({"--endpoint=" + endpoint.url(), "--max_tokens=1"}),
+                                    out_, 8192, dir_ + "/full", dir_ + "/done");
   ASSERT_TRUE(runs.ok()) << runs.status();
   if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
   EXPECT_EQ(runs->first, 1) << runs->first_err;
