@@ -258,6 +258,12 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
     }
   }
   result.best = builder.MaxOverSamples();
+  if (result.best.tasks == 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "no sample could be verified because of infrastructure errors: ", result.best.infra_errors,
+        " samples of ", result.best.tasks_left_out,
+        " tasks were dropped. The first: ", result.first_infra_error));
+  }
   result.written = WriteOutput(options, result);
   return result;
 }

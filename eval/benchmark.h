@@ -65,7 +65,8 @@ struct BenchmarkResult {
 
 // Runs the benchmark. `ranks`: one rank, or the ranks of a tensor-parallel model
 // (rollout/distributed/tensor_parallel.h), of which all but the first only run the engine's steps
-// and return nullopt. An output file that cannot be written does not fail the run (see `written`).
+// and return nullopt. Unavailable if infrastructure errors left no sample to count. An output file
+// that cannot be written does not fail the run (see `written`).
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
                                                             const SignalHandler& stop,
                                                             ProcessGroup* ranks);

@@ -126,6 +126,22 @@ TEST_F(KernelbenchTest, AJudgeThatIsDownIsNamed) {
       << result.err;
 }
 
+TEST_F(KernelbenchTest, WithoutAnyVerifiedSampleThereIsNoTable) {
+  const std::string tasks = Runfile("tasks/mini/heldout").value();
+  const CommandResult result =
+      Run({"--model=model/mini", "--tasks=" + tasks, "--max_tasks=2", "--k=1",
+           "--prompt_style=mini", "--temperature=0", "--max_num_seqs=8", "--threads=1",
+           "--set=workers=1", "--set=device_model=l40s_mini", "--set=trials=1",
+           "--set=judge.endpoint=http://127.0.0.1:1/v1", "--set=judge.model=big",
+           "--set=judge.retries=0", "--output=" + dir_ + "/out"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("error: no sample could be verified because of infrastructure "
+                                    "errors: 2 samples of 2 tasks were dropped. The first: the "
+                                    "judge big has no opinion: the endpoint http://127.0.0.1:1/"));
+  EXPECT_FALSE(FileExists(dir_ + "/out/results.json"));
+}
+
 TEST_F(KernelbenchTest, BadFlagsAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--tasks=x"}, "--model is missing"},

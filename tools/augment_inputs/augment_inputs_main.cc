@@ -115,8 +115,8 @@ absl::StatusOr<bool> Run(const std::vector<char*>& rest) {
   ASSIGN_OR_RETURN(const AugmentSummary summary, AugmentInputs(options, client.get()));
   if (summary.interrupted) return false;
   std::printf("%s", AugmentTable(summary).c_str());
-  std::printf("Written to %s: the tasks, variants.jsonl, left_out.jsonl, summary.json\n",
-              options.out.c_str());
+  std::printf("Written to %s: %svariants.jsonl, left_out.jsonl, summary.json\n",
+              options.out.c_str(), summary.kept > 0 ? "the tasks, " : "no variant is kept; ");
   if (options.rounds > 1) {
     std::printf("%s%s\n", CompleteTasksText(summary).c_str(),
                 summary.incomplete.empty() ? "" : "; left_out.jsonl says why");

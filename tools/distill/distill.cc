@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "base/endpoint/ask_all.h"
@@ -66,6 +67,7 @@ class Distiller {
           absl::StrCat("the teacher gave no response; the first request failed: ", first_failure_,
                        "; the same command asks again"));
     }
+    RETURN_IF_ERROR(CheckKept());
     RETURN_IF_ERROR(Write());
     return summary_;
   }
@@ -167,6 +169,41 @@ class Distiller {
       return checking_ <= count;
     };
     mutex_.Await(absl::Condition(&few));
+  }
+
+  // An error if sft_train.jsonl would be empty.
+  absl::Status CheckKept() const {
+    const auto eval_tasks = EvalTasks(options_.tasks, options_.eval_share, options_.ask.seed);
+    std::map<std::string, int64_t> reasons;
+    int64_t kept = 0;
+    for (const Task& task : options_.tasks) {
+      for (int sample = 0; sample < options_.samples; ++sample) {
+        const std::optional<Place>& place = places_.at(KeyOf(task, sample));
+        if (!place.has_value()) continue;
+        const std::string reason = LeftOut(*place);
+        if (reason.empty() && !eval_tasks.contains(task.id)) return absl::OkStatus();
+        ++(reason.empty() ? kept : reasons[reason.substr(0, reason.find(": "))]);
+      }
+    }
+    std::vector<std::string> counts;
+    if (kept > 0) counts.push_back(absl::StrCat("of the evaluation split: ", kept));
+    for (const auto& [reason, count] : reasons) {
+      counts.push_back(absl::StrCat(reason, ": ", count));
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "none of ", summary_.responses, summary_.responses == 1 ? " response" : " responses",
+        " is for sft_train.jsonl (", absl::StrJoin(counts, ", "), "), so nothing is written; ",
+        journal_, " keeps them", Advice(), summary_.ended.ok() ? "" : "; ",
+        summary_.ended.ok() ? "" : Message(summary_.ended)));
+  }
+
+  // For a teacher whose plans do not end.
+  const char* Advice() const {
+    if (summary_.no_plan_end == 0 || summary_.no_plan_end < summary_.responses - summary_.cut) {
+      return "";
+    }
+    return "; no plan ends with </think>: if the teacher gives none, try --response_style=plain "
+           "(the same command with it asks nothing again)";
   }
 
   absl::Status Write() {
@@ -333,15 +370,6 @@ std::string Share(int64_t part, int64_t whole) {
 absl::StatusOr<DistillSummary> Distill(const DistillOptions& options, EndpointClient* client) {
   Distiller distiller(options, client);
   return distiller.Run();
-}
-
-absl::Status NoPlanError(const DistillSummary& s) {
-  const int64_t whole = s.responses - s.cut;
-  if (s.train + s.eval > 0 || whole == 0 || s.no_plan_end < whole) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no response of the teacher (", whole, ") has a plan that ends with </think>, so none is ",
-      "taught; if the teacher gives none, try --response_style=plain (the same command with it ",
-      "asks nothing again)"));
 }
 
 std::string DistillTable(const DistillSummary& s, CheckLevel check) {

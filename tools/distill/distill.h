@@ -65,11 +65,9 @@ struct DistillSummary {
 
 // Asks for the responses that `out` does not hold yet, checks all, and writes the sets. Ends early
 // when `stop` returns true; the same call goes on. Errors: those of AskAll, of the verifier and of
-// the files; FailedPrecondition: no response is there to write.
+// the files; Unavailable: there is no response; FailedPrecondition: no response is to be taught,
+// for the reasons that it counts. Then no set is written, and the journal stays.
 absl::StatusOr<DistillSummary> Distill(const DistillOptions& options, EndpointClient* client);
-
-// FailedPrecondition if nothing was written because every response lacks </think>, with what to do.
-absl::Status NoPlanError(const DistillSummary& summary);
 
 // The summary as a table for people.
 std::string DistillTable(const DistillSummary& summary, CheckLevel check);

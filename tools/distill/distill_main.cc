@@ -190,7 +190,6 @@ absl::StatusOr<bool> Run(const std::vector<std::string>& overrides) {
   std::printf("Written to %s: sft_train.jsonl, sft_eval.jsonl, left_out.jsonl, summary.json\n",
               options.out.c_str());
   RETURN_IF_ERROR(summary.ended);
-  RETURN_IF_ERROR(NoPlanError(summary));
   RETURN_IF_ERROR(FailedRequestsError(summary.failed));
   return true;
 }

@@ -101,11 +101,9 @@ TEST_F(DistillTest, ATeacherWithoutPlansIsReadAsPlain) {
   EXPECT_EQ(thinking.exit_code, 1);
   EXPECT_THAT(thinking.err,
               HasSubstr("Responses are read as thinking (as configured), code block: only."));
-  EXPECT_THAT(thinking.err,
-              HasSubstr("distill: no response of the teacher (3) has a plan that ends with "
-                        "</think>, so none is taught; if the teacher gives none, try "
-                        "--response_style=plain"));
-  EXPECT_TRUE(Lines("sft_train.jsonl").empty());
+  EXPECT_THAT(thinking.err, HasSubstr("distill: none of 3 responses is for sft_train.jsonl"));
+  EXPECT_THAT(thinking.err, HasSubstr("if the teacher gives none, try --response_style=plain"));
+  EXPECT_FALSE(FileExists(out_ + "/sft_train.jsonl"));
   flags.push_back("--response_style=plain");
   const CommandResult plain = Run(flags);
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
@@ -115,6 +113,31 @@ TEST_F(DistillTest, ATeacherWithoutPlansIsReadAsPlain) {
   EXPECT_EQ(train[0]["response"], honest);
   EXPECT_EQ(train[0]["response_style"], "plain");
   EXPECT_EQ(json::parse(*ReadFile(out_ + "/summary.json"))["response_style"], "plain");
+}
+
+TEST_F(DistillTest, ARunThatTeachesNothingSaysWhy) {
+  const std::string honest = ExampleProgram("honest");
+  MockEndpoint endpoint([&](const MockRequest& request) {
+    return absl::StrContains(request.prompt, "TASK_NUMBER = 1\n")
+               ? MockReply::Chat(honest, "a plan", "length")
+               : MockReply::Chat("I cannot do that.");
+  });
+  const std::vector<std::string> flags = {"--tasks=" + Tasks(3), "--endpoint=" + endpoint.url(),
+                                          "--model=m"};
+  const CommandResult result = Run(flags);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              HasSubstr("distill: none of 3 responses is for sft_train.jsonl (cut off: 1, response "
+                        "form: 2), so nothing is written; " +
+                        out_ + "/responses.jsonl keeps them\n"));
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(FileExists(out_ + "/sft_train.jsonl"));
+  EXPECT_EQ(Lines("responses.jsonl").size(), 3);
+  // Another rule teaches what the journal holds.
+  std::vector<std::string> all = flags;
+  all.push_back("--keep=all");
+  EXPECT_EQ(Run(all).exit_code, 0);
+  EXPECT_EQ(endpoint.requests(), 3);
 }
 
 TEST_F(DistillTest, AKilledRunGoesOnWithoutAskingTwice) {

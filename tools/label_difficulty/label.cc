@@ -204,4 +204,13 @@ std::string LabelTable(const LabelSummary& summary) {
   return TwoColumns(rows);
 }
 
+std::string LabelFiles(const LabelSummary& summary) {
+  std::string files;
+  for (int level = kLowestLevel; level <= kHighestLevel; ++level) {
+    if (summary.tasks[level] > 0) absl::StrAppend(&files, "level", level, ", ");
+  }
+  return absl::StrCat(files, "labels.jsonl, summary.json",
+                      files.empty() ? "; no task has a label" : "");
+}
+
 }  // namespace tritonrl

@@ -51,6 +51,9 @@ absl::StatusOr<LabelSummary> LabelTasks(const LabelOptions& options, EndpointCli
 // The summary as a table for people.
 std::string LabelTable(const LabelSummary& summary);
 
+// What a run wrote below its folder: "level1, level3, labels.jsonl, summary.json".
+std::string LabelFiles(const LabelSummary& summary);
+
 }  // namespace tritonrl
 
 #endif  // TRITONRL_TOOLS_LABEL_DIFFICULTY_LABEL_H_

@@ -68,8 +68,7 @@ absl::StatusOr<bool> Run(const std::vector<char*>& rest) {
   ASSIGN_OR_RETURN(const LabelSummary summary, LabelTasks(options, client.get()));
   if (summary.interrupted) return false;
   std::printf("%s", LabelTable(summary).c_str());
-  std::printf("Written to %s: level1, level2, level3, labels.jsonl, summary.json\n",
-              options.out.c_str());
+  std::printf("Written to %s: %s\n", options.out.c_str(), LabelFiles(summary).c_str());
   RETURN_IF_ERROR(summary.ended);
   RETURN_IF_ERROR(FailedRequestsError(summary.failed));
   return true;

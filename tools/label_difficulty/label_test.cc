@@ -193,6 +193,19 @@ TEST_F(LabelTest, ATaskWithoutInputsIsLeftOutByName) {
   EXPECT_EQ(endpoint.requests(), 3);
 }
 
+TEST_F(LabelTest, OnlyWhatIsWrittenIsSaidToBeWritten) {
+  MockEndpoint refused([](const MockRequest&) { return MockReply::Chat("hard to say"); });
+  const CommandResult none = Run({"--endpoint=" + refused.url(), "--max_attempts=1"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.out, HasSubstr("Written to " + out_ +
+                                  ": labels.jsonl, summary.json; no task has a label\n"));
+  EXPECT_FALSE(FileExists(out_ + "/level1"));
+  MockEndpoint second([](const MockRequest&) { return Level(2); });
+  const CommandResult some = Run({"--endpoint=" + second.url()});
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_THAT(some.out, HasSubstr("Written to " + out_ + ": level2, labels.jsonl, summary.json\n"));
+}
+
 TEST_F(LabelTest, AnEndpointThatIsDownAndAWrongKeyLoseNoLabel) {
   MockEndpoint first([](const MockRequest&) { return Level(1); });
   ASSERT_EQ(Run({"--endpoint=" + first.url()}).exit_code, 0);
