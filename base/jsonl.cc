@@ -97,8 +97,11 @@ absl::StatusOr<std::unique_ptr<JsonlJournal>> JsonlJournal::OpenLocked(const std
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is being written by another process; wait for it"));
   }
-  // A run that was killed may have left room reserved behind the end.
-  (void)!ftruncate(fd, info.st_size);
+  // A run that was killed may have left room reserved behind the end. The size counts from here on:
+  // nobody else appends now.
+  if (fstat(fd, &info) == 0 && info.st_blocks * 512 > info.st_size + 4096) {
+    (void)!ftruncate(fd, info.st_size);
+  }
   return journal;
 }
 

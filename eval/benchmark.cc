@@ -1,5 +1,7 @@
 #include "eval/benchmark.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -8,9 +10,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/status.h"
 #include "nlohmann/json.hpp"
@@ -18,6 +22,7 @@
 #include "rollout/distributed/tensor_parallel.h"
 #include "trainer/grpo/model_state.h"
 #include "trainer/grpo/sample_batch.h"
+#include "trainer/grpo/sample_journal.h"
 #include "trainer/grpo/sample_runner.h"
 #include "trainer/grpo/verification.h"
 #include "trainer/learner/policy.h"
@@ -204,6 +209,22 @@ absl::StatusOr<Prepared> Prepare(const BenchmarkOptions& options, ProcessGroup* 
   return prepared;
 }
 
+// A hash of all that the samples depend on beside their prompts and indices.
+std::string RunName(const BenchmarkOptions& options, const std::vector<int32_t>& stop_tokens,
+                    const Prepared& prepared) {
+  std::string text = absl::StrCat(options.policy.SerializeAsString(), " ", options.temperature, " ",
+                                  options.top_p, " ", prepared.max_response_tokens, " ",
+                                  options.seed, " ", absl::StrJoin(stop_tokens, ","));
+  const std::string folder = prepared.policy.folder;
+  for (const std::string& name : ListDirectory(folder).value_or(std::vector<std::string>())) {
+    struct stat info = {};
+    if (stat(JoinPath(folder, name).c_str(), &info) != 0) continue;
+    absl::StrAppend(&text, "\n", name, " ", info.st_size, " ", info.st_mtim.tv_sec, ".",
+                    info.st_mtim.tv_nsec);
+  }
+  return Sha256Hex(text).substr(0, 16);
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptions& options,
@@ -231,6 +252,13 @@ absl::StatusOr<std::optional<BenchmarkResult>> RunBenchmark(const BenchmarkOptio
                    InfraErrorJournal::Open(""));
   SampleRunner runner(engine.get(), verification.verifier.get(), policy.tokenizer.get(),
                       prepared->style, infra_errors.get());
+  std::unique_ptr<SampleJournal> kept;
+  if (!options.output.empty()) {
+    ASSIGN_OR_RETURN(kept, SampleJournal::Open(options.output + "/generated.jsonl",
+                                               RunName(options, policy.stop_tokens, *prepared),
+                                               options.output + "/verdicts.jsonl"));
+    runner.KeepSamples(kept.get());
+  }
   EvaluatorOptions eval;
   eval.samples = options.k;
   eval.greedy = false;

@@ -48,8 +48,8 @@ struct BenchmarkOptions {
   VerifierConfig verifier;
   bool preflight = false;        // removes unsound tasks (verify/preflight)
   double timeout_s = 24 * 3600;  // time limit of the whole benchmark
-  // Folder for verdicts.jsonl, samples.jsonl and results.json; empty: no files. A repeated command
-  // reuses the verdicts.
+  // Folder for verdicts.jsonl, samples.jsonl and results.json; empty: no files. generated.jsonl
+  // keeps each sample as it is generated. A repeated command reuses samples and verdicts.
   std::string output;
 };
 

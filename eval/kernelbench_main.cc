@@ -62,7 +62,10 @@ ABSL_FLAG(
     std::string, rules, "strict",
     "strict, robust, or paper: the paper's rules and nothing else (docs/verifier.md); the same "
     "as --set rules=RULES");
-ABSL_FLAG(std::string, output, "", "folder for results.json, samples.jsonl and verdicts.jsonl");
+ABSL_FLAG(
+    std::string, output, "",
+    "folder for results.json, samples.jsonl and verdicts.jsonl; generated.jsonl keeps each sample "
+    "as it is generated, and the same command goes on from there");
 ABSL_FLAG(std::string, set, "",
           "path=value overrides a field of VerifierConfig (trainer/config/config.proto), as in "
           "workers=4 or "

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/run_command.h"
@@ -179,25 +181,48 @@ TEST_F(KernelbenchTest, FoldersThatCannotBeLoadedAreNamed) {
   }
 }
 
-// The table is printed although it cannot be written.
+// On disks of several sizes: a sample that was generated is kept, and never generated again.
 TEST_F(KernelbenchTest, AFullDiskLosesNoTable) {
-  // Too small for all output files, each of which has a page of 4 KiB.
-  const auto runs = RunOnASmallDisk(
-      {Runfile("eval/kernelbench").value(), "--model=" + Runfile("model/mini").value(),
-       "--tasks=" + Runfile("tasks/mini/heldout/level1").value(), "--max_tasks=1", "--k=1",
-       "--prompt_style=mini", "--max_response_tokens=20", "--max_num_seqs=2", "--threads=1",
-       "--set=workers=1", "--set=device_model=l40s_mini", "--output=" + dir_ + "/out"},
-      dir_ + "/out", 4096, dir_ + "/full", dir_ + "/done");
-  ASSERT_TRUE(runs.ok()) << runs.status();
-  if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
-  EXPECT_EQ(runs->first, 1) << runs->first_err;
-  EXPECT_THAT(runs->first_out, HasSubstr("max over 1"));
-  EXPECT_THAT(runs->first_err, HasSubstr("error: cannot write " + dir_ + "/out/"));
-  EXPECT_THAT(runs->first_err,
-              HasSubstr("No space left on device; make room there and run the same command again"));
-  EXPECT_EQ(runs->second, 0) << runs->second_err;
-  EXPECT_EQ(runs->second_out.find(runs->first_out), 0) << runs->second_out;
-  EXPECT_TRUE(FileExists(dir_ + "/done/results.json"));
+  const auto command = [&](const std::string& out) {
+    return std::vector<std::string>{Runfile("eval/kernelbench").value(),
+                                    "--model=" + Runfile("model/mini").value(),
+                                    "--tasks=" + Runfile("tasks/mini/heldout/level1").value(),
+                                    "--max_tasks=3",
+                                    "--k=2",
+                                    "--prompt_style=mini",
+                                    "--max_response_tokens=20",
+                                    "--max_num_seqs=2",
+                                    "--threads=1",
+                                    "--set=workers=1",
+                                    "--set=device_model=l40s_mini",
+                                    "--output=" + out};
+  };
+  const auto whole = RunCommand(command(dir_ + "/whole"), {.timeout = absl::Seconds(200)});
+  ASSERT_TRUE(whole.ok() && whole->exit_code == 0) << whole->err;
+  const std::string table = whole->out.substr(0, whole->out.find("Written to"));
+  // A group needs 2 kB for its samples and 16 kB for their verdicts, in pages of 4 KiB.
+  for (const int64_t bytes : {4096, 24576, 28672, 32768, 40960}) {
+    const std::string name = absl::StrCat(dir_, "/", bytes), out = dir_ + "/out";
+    ASSERT_TRUE(CreateDirectories(name).ok());
+    const auto runs = RunOnASmallDisk(command(out), out, bytes, name + "/full", name + "/done");
+    ASSERT_TRUE(runs.ok()) << runs.status();
+    if (!runs->possible) GTEST_SKIP() << "this test needs the right to mount a file system";
+    if (bytes == 4096) {
+      EXPECT_EQ(runs->first, 1) << runs->first_err;
+    }
+    if (runs->first != 0) {
+      EXPECT_THAT(runs->first_err, HasSubstr("error: cannot write " + out + "/"));
+      EXPECT_THAT(runs->first_err, HasSubstr("No space left on device; "));
+      EXPECT_THAT(runs->first_err, HasSubstr("make room there and run the same command again"));
+    }
+    EXPECT_EQ(runs->second, 0) << runs->second_err;
+    EXPECT_EQ(runs->second_out.find(table), 0) << runs->second_out;
+    EXPECT_TRUE(FileExists(name + "/done/results.json"));
+    const std::string before = ReadFile(name + "/full/generated.jsonl").value_or("");
+    const std::string after = ReadFile(name + "/done/generated.jsonl").value_or("");
+    EXPECT_EQ(after.find(before), 0) << "a kept sample is lost";
+    EXPECT_EQ(std::count(after.begin(), after.end(), '\n'), 6) << "a sample was generated twice";
+  }
 }
 
 }  // namespace

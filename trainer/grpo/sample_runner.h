@@ -18,6 +18,7 @@
 #include "rollout/engine/engine.h"
 #include "tasks/response.h"
 #include "trainer/grpo/sample_batch.h"
+#include "trainer/grpo/sample_journal.h"
 #include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.pb.h"
 
@@ -59,6 +60,11 @@ class SampleRunner {
                const ResponseStyle& style, InfraErrorJournal* infra_errors);
   ~SampleRunner();
 
+  // Takes samples that `journal` holds from it, and keeps all others in it. Without room on the
+  // disk fewer samples are generated at a time; if there is none for a single group, Wait returns
+  // that error once all that was generated is verified. Called before Start; outlives the runner.
+  void KeepSamples(SampleJournal* journal) { samples_ = journal; }
+
   // Allocates `samples_per_group` samples in each group of the batch and submits the prompts.
   absl::Status Start(std::shared_ptr<SampleBatch> batch, int samples_per_group);
 
@@ -78,8 +84,13 @@ class SampleRunner {
  private:
   struct Mailbox;  // verdicts from the verifier's threads
 
+  absl::Status Restore(const std::shared_ptr<SampleBatch>& batch);
+  void Request(const std::shared_ptr<SampleBatch>& batch, int group);
+  // False if the first pending request has to wait for room on the disk.
+  absl::StatusOr<bool> ReserveFirst();
   absl::Status SubmitPending();
   absl::Status TakeSample(absl::Time deadline);
+  void Accept(const std::shared_ptr<SampleBatch>& batch, int group, Sample sample);
   void Verify(const std::shared_ptr<SampleBatch>& batch, int group, int index);
   void TakeVerdicts(absl::Duration wait);
 
@@ -88,6 +99,10 @@ class SampleRunner {
   const Tokenizer* tokenizer_;
   ResponseStyle style_;
   InfraErrorJournal* infra_errors_;
+  SampleJournal* samples_ = nullptr;  // null: samples are not kept
+  absl::Status room_error_;           // of samples_: nothing more is submitted
+  bool reserved_first_ = false;       // room for pending_.front()
+  int unverified_ = 0;
   std::shared_ptr<Mailbox> mailbox_;
   uint64_t next_request_ = 1;
   // Requests that the engine has not accepted yet, and all unfinished ones: request -> (batch,

@@ -3,11 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
@@ -317,6 +321,83 @@ TEST_F(SampleRunnerTest, EvaluationGathersFiguresAndRecordsSurviveTheFile) {
   EXPECT_EQ((*merged)[0].prompt, "square");
   EXPECT_EQ((*merged)[0].plan_kind, PlanKind::kFused);
   EXPECT_TRUE(IsCorrect((*merged)[0].verdict));
+}
+
+TEST_F(SampleRunnerTest, KeptSamplesAreNotGeneratedAgain) {
+  marks_ = {"GOOD", "SLOW", "WRONG"};
+  const std::string path = dir_ + "/generated.jsonl";
+  auto journal = SampleJournal::Open(path, "run", "").value();
+  runner_->KeepSamples(journal.get());
+  const auto first = Batch(2);
+  ASSERT_TRUE(runner_->Start(first, 3).ok());
+  ASSERT_TRUE(Wait(first, Stage::kVerified).ok());
+  ASSERT_EQ(engine_->Requests().size(), 2);
+
+  // The second sample of the first group is lost, as after a kill in its line.
+  std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 6);
+  lines.erase(lines.begin() + 1);
+  runner_.reset();
+  journal.reset();
+  ASSERT_TRUE(WriteFileAtomic(path, absl::StrJoin(lines, "\n") + "\n{\"key\"").ok());
+  journal = SampleJournal::Open(path, "run", "").value();
+  MakeRunner();
+  runner_->KeepSamples(journal.get());
+  const auto second = Batch(2);
+  ASSERT_TRUE(runner_->Start(second, 3).ok());
+  ASSERT_TRUE(Wait(second, Stage::kVerified).ok());
+  ASSERT_EQ(engine_->Requests().size(), 3);
+  EXPECT_EQ(engine_->Requests()[2].first_index, 1);
+  EXPECT_EQ(engine_->Requests()[2].n, 1);
+  for (int g = 0; g < 2; ++g) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(second->groups[g].samples[i].text, first->groups[g].samples[i].text);
+      EXPECT_EQ(second->groups[g].samples[i].plan_end, first->groups[g].samples[i].plan_end);
+    }
+  }
+
+  // Samples of another run are not used.
+  journal.reset();
+  journal = SampleJournal::Open(path, "another run", "").value();
+  MakeRunner();
+  runner_->KeepSamples(journal.get());
+  const auto third = Batch(1);
+  ASSERT_TRUE(runner_->Start(third, 3).ok());
+  EXPECT_EQ(engine_->Requests().size(), 4);
+  ASSERT_TRUE(Wait(third, Stage::kVerified).ok());
+  journal.reset();
+  ASSERT_TRUE(AppendToFile(path, "{}\n").ok());
+  EXPECT_THAT(Message(SampleJournal::Open(path, "run", "").status()),
+              HasSubstr(path + ", line 10 is no sample; remove the line"));
+  runner_.reset();
+}
+
+// RLIMIT_FSIZE simulates a full disk.
+TEST_F(SampleRunnerTest, WithoutRoomNothingIsGeneratedThatCannotBeKept) {
+  marks_ = {"GOOD"};
+  const std::string path = dir_ + "/generated.jsonl";
+  const auto journal = SampleJournal::Open(path, "run", "").value();
+  runner_->KeepSamples(journal.get());
+  const auto batch = Batch(3);
+  // A sample may take 512 bytes and 8 for each of its 4000 tokens.
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit small = {.rlim_cur = 34000, .rlim_max = old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status started = runner_->Start(batch, 1);
+  const absl::Status full = started.ok() ? Wait(batch, Stage::kVerified) : started;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(Message(full), "cannot write " + path +
+                               ": File too large; it needs room for 32.5 kB; make room there and "
+                               "run the same command again");
+  const std::string kept = *ReadFile(path);
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), batch->generated);
+  EXPECT_EQ(batch->verified, batch->generated) << "what is generated is verified";
+  EXPECT_EQ(engine_->Requests().size(), batch->generated);
+  EXPECT_GT(batch->generated, 0);
+  EXPECT_LT(batch->generated, 3);
+  runner_.reset();
 }
 
 }  // namespace
