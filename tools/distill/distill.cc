@@ -175,11 +175,13 @@ class Distiller {
   absl::Status CheckKept() const {
     const auto eval_tasks = EvalTasks(options_.tasks, options_.eval_share, options_.ask.seed);
     std::map<std::string, int64_t> reasons;
-    int64_t kept = 0;
+    int64_t kept = 0, whole = 0, without_end = 0;
     for (const Task& task : options_.tasks) {
       for (int sample = 0; sample < options_.samples; ++sample) {
         const std::optional<Place>& place = places_.at(KeyOf(task, sample));
         if (!place.has_value()) continue;
+        whole += place->cut ? 0 : 1;
+        without_end += place->check.no_plan_end ? 1 : 0;
         const std::string reason = LeftOut(*place);
         if (reason.empty() && !eval_tasks.contains(task.id)) return absl::OkStatus();
         ++(reason.empty() ? kept : reasons[reason.substr(0, reason.find(": "))]);
@@ -190,20 +192,17 @@ class Distiller {
     for (const auto& [reason, count] : reasons) {
       counts.push_back(absl::StrCat(reason, ": ", count));
     }
+    // Perhaps a teacher whose plans do not end.
+    const char* const advice =
+        whole > 0 && without_end == whole
+            ? "; no plan ends with </think>: if the teacher gives none, try --response_style=plain "
+              "(the same command with it asks nothing again)"
+            : "";
     return absl::FailedPreconditionError(absl::StrCat(
         "none of ", summary_.responses, summary_.responses == 1 ? " response" : " responses",
         " is for sft_train.jsonl (", absl::StrJoin(counts, ", "), "), so nothing is written; ",
-        journal_, " keeps them", Advice(), summary_.ended.ok() ? "" : "; ",
+        journal_, " keeps them", advice, summary_.ended.ok() ? "" : "; ",
         summary_.ended.ok() ? "" : Message(summary_.ended)));
-  }
-
-  // For a teacher whose plans do not end.
-  const char* Advice() const {
-    if (summary_.no_plan_end == 0 || summary_.no_plan_end < summary_.responses - summary_.cut) {
-      return "";
-    }
-    return "; no plan ends with </think>: if the teacher gives none, try --response_style=plain "
-           "(the same command with it asks nothing again)";
   }
 
   absl::Status Write() {
