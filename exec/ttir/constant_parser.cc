@@ -64,7 +64,7 @@ uint64_t EncodeSmallFloat(double value, const FloatFormat& format) {
   if (std::isnan(value)) return nan;
   if (std::isinf(value)) return overflow;
   const double magnitude = std::abs(value);
-  const int exponent = magnitude == 0 ? 0 : std::ilogb(magnitude);
+  const int exponent = magnitude == 0 ? 1 - format.bias : std::ilogb(magnitude);
   const int scale = std::max(exponent, 1 - format.bias) - format.mantissa_bits;
   // The quotient is exact, so that nearbyint does the only rounding (to nearest even). A carry
   // into the next exponent comes out right by the addition.

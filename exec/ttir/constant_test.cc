@@ -55,6 +55,10 @@ TEST(ConstantTest, SubnormalsAndLimitsOfHalfPrecision) {
   EXPECT_EQ(EncodeFloat(std::ldexp(1.0, -25), ScalarKind::kF16), 0u);
   EXPECT_EQ(EncodeFloat(std::ldexp(1.5, -25), ScalarKind::kF16), 1u);
   EXPECT_EQ(EncodeFloat(std::ldexp(1.0, -14), ScalarKind::kF16), 0x0400u);
+  EXPECT_EQ(EncodeFloat(0.0, ScalarKind::kF16), 0u);
+  EXPECT_EQ(EncodeFloat(-0.0, ScalarKind::kF16), 0x8000u);
+  EXPECT_EQ(EncodeFloat(0.0, ScalarKind::kBF16), 0u);
+  EXPECT_EQ(EncodeFloat(0.0, ScalarKind::kF8E5M2), 0u);
   EXPECT_EQ(EncodeFloat(65504.0, ScalarKind::kF16), 0x7BFFu);
   EXPECT_EQ(EncodeFloat(65520.0, ScalarKind::kF16), 0x7C00u);
   EXPECT_EQ(EncodeFloat(-1e300, ScalarKind::kF16), 0xFC00u);

@@ -1,4 +1,6 @@
 // Damaged texts give a module or one sentence, and nothing else happens.
+#include "exec/ttir/testing/mutation.h"
+
 #include <algorithm>
 #include <random>
 #include <string>
@@ -17,15 +19,6 @@ namespace {
 constexpr int kMutationsOfEach = 80;
 constexpr size_t kLongestText = 12'000;
 
-std::vector<std::string> TokensOf(const std::string& text) {
-  std::vector<std::string> tokens;
-  Lexer lexer(text);
-  for (; lexer.token().kind != TokenKind::kEnd; lexer.Advance()) {
-    tokens.emplace_back(lexer.token().text);
-  }
-  return tokens;
-}
-
 std::string Join(const std::vector<std::string>& tokens) {
   std::string text;
   for (const std::string& token : tokens) {
@@ -34,41 +27,6 @@ std::string Join(const std::vector<std::string>& tokens) {
     if (token == "<" || token == "x") text.pop_back(), text.append(token);
   }
   return text;
-}
-
-// Changes a few tokens in the text itself, so that what is around them stays as MLIR printed it.
-std::string Mutate(const std::string& text, const std::vector<std::string>& words,
-                   std::mt19937& random) {
-  std::string mutated = text;
-  const auto pick = [&](size_t size) { return static_cast<size_t>(random() % size); };
-  for (size_t changes = 1 + pick(3); changes > 0; --changes) {
-    Lexer lexer(mutated);
-    lexer.Seek(pick(mutated.size()));
-    const Token first = lexer.token();
-    lexer.Advance();
-    const Token second = lexer.token();
-    if (second.kind == TokenKind::kEnd) continue;
-    const std::string a(first.text);
-    const std::string b(second.text);
-    switch (pick(5)) {
-      case 0:
-        mutated.erase(first.begin, a.size());
-        break;
-      case 1:
-        mutated.insert(first.begin, a + " ");
-        break;
-      case 2:
-        mutated.replace(second.begin, b.size(), a);
-        mutated.replace(first.begin, a.size(), b);
-        break;
-      case 3:
-        mutated.replace(first.begin, a.size(), words[pick(words.size())]);
-        break;
-      default:
-        mutated[pick(mutated.size())] = static_cast<char>(random() % 256);
-    }
-  }
-  return mutated;
 }
 
 void ExpectOneSentence(const absl::Status& status, const std::string& name) {

@@ -14,7 +14,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 HERE = os.path.join("exec", "ttir", "testing")
-FILES = ["elementwise_kernels.py", "tensor_kernels.py", "control_kernels.py"]
+FILES = ["elementwise_kernels.py", "tensor_kernels.py", "control_kernels.py", "bench_kernels.py", "race_kernels.py"]
 
 
 def load_kernels():

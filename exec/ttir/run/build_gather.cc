@@ -1,0 +1,181 @@
+// tt.gather and tt.histogram.
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "exec/ttir/run/builder.h"
+
+namespace tritonrl::ttir {
+
+namespace {
+
+// Out of [0, bins) counts nothing.
+template <typename T>
+void Count(const T* values, const uint8_t* mask, int64_t count, int64_t bins, int64_t* counts) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (mask != nullptr && mask[i] == 0) continue;
+    const int64_t value = values[i];
+    if (value >= 0 && value < bins) ++counts[value];
+  }
+}
+
+struct HistogramData : StepData {
+  Lane from = Lane::kI32;
+  int64_t bins = 0;
+  Unary narrow = nullptr;  // int64 to the result; nullptr: it is that
+};
+
+// in: values, mask or none; out: result, counts.
+bool RunHistogram(const Step& step, Program& program) {
+  const auto& data = static_cast<const HistogramData&>(*step.data);
+  const uint8_t* mask = step.in[1] >= 0 ? program.At<uint8_t>(step.in[1]) : nullptr;
+  int64_t* const counts = program.At<int64_t>(step.out[1]);
+  std::memset(counts, 0, static_cast<size_t>(data.bins) * sizeof(int64_t));
+  const int32_t in = step.in[0];
+  switch (data.from) {
+    case Lane::kBool:
+      Count(program.At<uint8_t>(in), mask, step.count, data.bins, counts);
+      break;
+    case Lane::kI8:
+      Count(program.At<int8_t>(in), mask, step.count, data.bins, counts);
+      break;
+    case Lane::kI16:
+      Count(program.At<int16_t>(in), mask, step.count, data.bins, counts);
+      break;
+    case Lane::kI32:
+      Count(program.At<int32_t>(in), mask, step.count, data.bins, counts);
+      break;
+    default:
+      Count(program.At<int64_t>(in), mask, step.count, data.bins, counts);
+  }
+  std::byte* const out = program.At<std::byte>(step.out[0]);
+  if (data.narrow != nullptr) {
+    data.narrow(out, counts, data.bins);
+  } else {
+    std::memcpy(out, counts, static_cast<size_t>(data.bins) * sizeof(int64_t));
+  }
+  return true;
+}
+
+struct GatherData : StepData {
+  int bytes = 0;
+  Lane index = Lane::kI32;
+  int64_t axis_size = 0;    // of the source
+  int64_t axis_stride = 0;  // of the source
+  // The result's dimensions but the axis, innermost first: element i is number
+  // (i >> shift) & mask in the dimension.
+  struct Dimension {
+    int shift = 0;
+    int64_t mask = 0;
+    int64_t stride = 0;  // of the source
+  };
+  std::vector<Dimension> others;
+};
+
+template <typename T>
+int64_t IndexAt(const Program& program, int32_t offset, int64_t i) {
+  return program.At<T>(offset)[i];
+}
+
+int64_t IndexOf(const GatherData& data, const Program& program, int32_t offset, int64_t i) {
+  switch (data.index) {
+    case Lane::kBool:
+      return IndexAt<uint8_t>(program, offset, i);
+    case Lane::kI8:
+      return IndexAt<int8_t>(program, offset, i);
+    case Lane::kI16:
+      return IndexAt<int16_t>(program, offset, i);
+    case Lane::kI32:
+      return IndexAt<int32_t>(program, offset, i);
+    default:
+      return IndexAt<int64_t>(program, offset, i);
+  }
+}
+
+bool RunGather(const Step& step, Program& program) {
+  const auto& data = static_cast<const GatherData&>(*step.data);
+  const std::byte* const source = program.At<std::byte>(step.in[0]);
+  std::byte* const out = program.At<std::byte>(step.out[0]);
+  const auto bytes = static_cast<size_t>(data.bytes);
+  for (int64_t i = 0; i < step.count; ++i) {
+    const int64_t index = IndexOf(data, program, step.in[1], i);
+    if (index < 0 || index >= data.axis_size) {
+      return Fail(program, absl::OutOfRangeError(
+                               absl::StrCat("gather of kernel ", program.launch->kernel->name,
+                                            ": index ", index, " of element ", i, " is not in [0, ",
+                                            data.axis_size, "), ", PlaceOf(step, program))));
+    }
+    int64_t from = index * data.axis_stride;
+    for (const GatherData::Dimension& dimension : data.others) {
+      from += ((i >> dimension.shift) & dimension.mask) * dimension.stride;
+    }
+    std::memcpy(out + static_cast<size_t>(i) * bytes, source + static_cast<size_t>(from) * bytes,
+                bytes);
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status Builder::BuildGather(const Operation& operation) {
+  const Type& source = TypeOf(operation.operands[0]);
+  const Type& indices = TypeOf(operation.operands[1]);
+  const int axis = operation.attributes.axis;
+  std::vector<int64_t> strides(static_cast<size_t>(source.rank()));
+  int64_t stride = 1;
+  for (int d = source.rank() - 1; d >= 0; --d) {
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= source.dim(d);
+  }
+  auto data = std::make_shared<GatherData>();
+  data->bytes = LaneBytes(LaneOf(source));
+  data->index = LaneOf(indices);
+  data->axis_size = source.dim(axis);
+  data->axis_stride = strides[static_cast<size_t>(axis)];
+  int shift = 0;
+  for (int d = indices.rank() - 1; d >= 0; --d) {
+    if (d != axis) {
+      data->others.push_back({shift, indices.dim(d) - 1, strides[static_cast<size_t>(d)]});
+    }
+    shift += indices.log2_dim(d);
+  }
+  const Type& target = TypeOf(operation.results[0]);
+  Step step;
+  step.run = RunGather;
+  step.count = target.elements();
+  step.place = PlaceOf(operation);
+  step.in = {SpreadValue(operation.operands[0]).buffer, SpreadValue(operation.operands[1]).buffer};
+  step.out = {NewBuffer(target)};
+  step.data = std::move(data);
+  const int32_t result = step.out[0];
+  Emit(std::move(step));
+  Bind(operation.results[0], {result, false, false});
+  return absl::OkStatus();
+}
+
+absl::Status Builder::BuildHistogram(const Operation& operation) {
+  const Type& source = TypeOf(operation.operands[0]);
+  const Type& target = TypeOf(operation.results[0]);
+  auto data = std::make_shared<HistogramData>();
+  data->from = LaneOf(source);
+  data->bins = target.elements();
+  if (LaneOf(target) != Lane::kI64) {
+    data->narrow = kernels_.widen(Lane::kI64, LaneOf(target), true);
+    if (data->narrow == nullptr) return NotExecutable(operation);
+  }
+  Step step;
+  step.run = RunHistogram;
+  step.count = source.elements();
+  step.in = {SpreadValue(operation.operands[0]).buffer, kNoBuffer};
+  if (operation.operands.size() > 1) step.in[1] = SpreadValue(operation.operands[1]).buffer;
+  step.out = {NewBuffer(target), NewBuffer(data->bins * 8, CurrentDepth())};
+  step.data = std::move(data);
+  const int32_t result = step.out[0];
+  Emit(std::move(step));
+  Bind(operation.results[0], {result, false, false});
+  return absl::OkStatus();
+}
+
+}  // namespace tritonrl::ttir

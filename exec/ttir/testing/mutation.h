@@ -1,0 +1,24 @@
+// Damaged texts of Triton IR.
+#ifndef TRITONRL_EXEC_TTIR_TESTING_MUTATION_H_
+#define TRITONRL_EXEC_TTIR_TESTING_MUTATION_H_
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tritonrl::ttir {
+
+std::vector<std::string> TokensOf(const std::string& text);
+
+// Changes a few tokens in the text itself, so that what is around them stays as MLIR printed it.
+// Some of the changes put in one of the words.
+std::string Mutate(const std::string& text, const std::vector<std::string>& words,
+                   std::mt19937& random);
+
+// Changes numbers, operands, operations and predicates into others of their kind: many of the texts
+// still verify.
+std::string MutateMeaning(const std::string& text, std::mt19937& random);
+
+}  // namespace tritonrl::ttir
+
+#endif  // TRITONRL_EXEC_TTIR_TESTING_MUTATION_H_
