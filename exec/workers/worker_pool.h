@@ -36,6 +36,8 @@ struct WorkerPoolOptions {
   std::string python_dir;
   // Further folders of Python modules.
   std::vector<std::string> extra_python_dirs;
+  // Folders of Python packages, each imported by its folder's name.
+  std::vector<std::string> python_packages;
   std::string runner = "runner";
   // Cores that a worker and its job may use at once, if a cgroup can enforce it, so that a job that
   // forks or spins cannot starve other workers; 0: no limit.

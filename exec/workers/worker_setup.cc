@@ -125,6 +125,7 @@ absl::Status AddSeccompPolicy(const WorkerPoolOptions& options, WorkerConfig* co
 constexpr char kFolder[] = "/tmp";
 constexpr char kPrefix[] = "tritonrl-exec-";
 constexpr char kLockFile[] = "lock";
+constexpr char kPackages[] = "packages";
 
 absl::Status CopyPythonFiles(const std::string& from, const std::string& to) {
   RETURN_IF_ERROR(CreateDirectories(to));
@@ -161,7 +162,7 @@ void RemoveStale() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StagedSources>> StagedSources::Create(
-    const std::vector<std::string>& folders) {
+    const std::vector<std::string>& folders, const std::vector<std::string>& packages) {
   RemoveStale();
   std::string path = absl::StrCat(kFolder, "/", kPrefix, "XXXXXX");
   if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, "make a folder", path);
@@ -177,6 +178,12 @@ absl::StatusOr<std::unique_ptr<StagedSources>> StagedSources::Create(
   RETURN_IF_ERROR(RenameFile(unnamed, lock_file));
   for (size_t i = 0; i < folders.size(); ++i) {
     RETURN_IF_ERROR(CopyPythonFiles(folders[i], JoinPath(path, absl::StrCat(i))));
+  }
+  RETURN_IF_ERROR(CreateDirectories(JoinPath(path, kPackages)));
+  chmod(JoinPath(path, kPackages).c_str(), 0755);
+  for (const std::string& package : packages) {
+    const std::string name = package.substr(package.rfind('/') + 1);
+    RETURN_IF_ERROR(CopyPythonFiles(package, JoinPath(path, absl::StrCat(kPackages, "/", name))));
   }
   return staged;
 }
@@ -194,7 +201,7 @@ absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(
     folders[0] = DirName(worker);
   }
   folders.insert(folders.end(), options.extra_python_dirs.begin(), options.extra_python_dirs.end());
-  return StagedSources::Create(folders);
+  return StagedSources::Create(folders, options.python_packages);
 }
 
 absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
@@ -220,6 +227,7 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
   for (size_t i = 0; i <= options.extra_python_dirs.size(); ++i) {
     python_path.push_back(JoinPath(python_root, absl::StrCat(i)));
   }
+  python_path.push_back(JoinPath(python_root, kPackages));
   if (!env.site_packages.empty()) {
     RETURN_IF_ERROR(CheckReadableByAll(env.site_packages));
     env.site_packages = show(env.site_packages, "site");

@@ -17,9 +17,10 @@ namespace tritonrl {
 // copies of processes that were killed.
 class StagedSources {
  public:
-  // Copies the .py files of each folder and its subfolders to <path>/0, <path>/1, ...
+  // Copies the .py files of each folder and its subfolders to <path>/0, <path>/1, ..., and those of
+  // each package to <path>/packages/<its folder's name>.
   static absl::StatusOr<std::unique_ptr<StagedSources>> Create(
-      const std::vector<std::string>& folders);
+      const std::vector<std::string>& folders, const std::vector<std::string>& packages = {});
   ~StagedSources();
   StagedSources(const StagedSources&) = delete;
   StagedSources& operator=(const StagedSources&) = delete;
@@ -35,7 +36,8 @@ class StagedSources {
   const int lock_;  // locked while this object lives
 };
 
-// Copies the folder of worker.py and the runner, then options.extra_python_dirs.
+// Copies the folder of worker.py and the runner, then options.extra_python_dirs and
+// options.python_packages.
 absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(const WorkerPoolOptions& options);
 
 // Makes a worker's configuration, except for the cgroup limits and the stop descriptor.
