@@ -21,14 +21,19 @@ SUB_ORDER = {
     "exec": [
         "sandbox",
         "ttir",
+        "device",
         "compare",
+        "device",
+        "client",
         "workers",
         "outcome",
         "reference",
         "timing",
         "candidate",
+        "client_run",
         "backend",
         "host_check",
+        "triton_run",
         "service",
     ],
     "model": ["cpu", "cuda", "weights", "layers", "memory"],
@@ -50,7 +55,7 @@ SUB_ORDER = {
 
 # Sub-folders whose tests use a later sub-folder. Product code may not.
 TEST_USERS = {
-    "exec/backend": ["sandbox", "timing", "candidate"],
+    "exec/backend": ["sandbox", "timing", "candidate", "client_run"],
     "model/layers": ["weights"],
     "verify/pipeline": ["linter"],
 }

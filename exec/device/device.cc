@@ -1,0 +1,220 @@
+#include "exec/device/device.h"
+
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "exec/device/neutral_operators.h"
+#include "exec/device/torch_errors.h"
+
+namespace tritonrl::device {
+namespace {
+
+int64_t BytesIn(const TensorRef& tensor) { return tensor.elements() * BytesOf(tensor.dtype); }
+
+// Tags of a value's elements, as Tags() gives them.
+at::Tensor TagsOf(const Value& value, StorageTable& memory) {
+  if (value.kind == Value::Kind::kTensor) return memory.Tags(value.tensor);
+  const int64_t size = value.host.element_size();
+  const at::Tensor bytes = at::full({std::max<int64_t>(value.host.numel(), 1) * size},
+                                    static_cast<int64_t>(Tag::kHost), at::kByte);
+  return bytes.view(TagType(size)).narrow(0, 0, value.host.numel()).reshape(value.host.sizes());
+}
+
+// The geometry of a tensor that gets a storage of its own.
+absl::StatusOr<TensorRef> GeometryOf(const at::Tensor& tensor) {
+  TensorRef geometry;
+  geometry.dtype = tensor.scalar_type();
+  if (NameOf(geometry.dtype).empty() || tensor.layout() != at::kStrided) {
+    return absl::UnimplementedError("an operator returns a tensor of a type that is not held");
+  }
+  geometry.shape = tensor.sizes().vec();
+  geometry.stride = tensor.strides().vec();
+  RETURN_IF_ERROR(SpanOf(geometry).status());
+  return geometry;
+}
+
+}  // namespace
+
+Device::Device(Arena* arena, KernelCompiler* compiler, const Options& options)
+    : options_(options),
+      memory_(arena, options.limits),
+      generators_(options.limits.max_generators),
+      kernels_(compiler, options.limits) {}
+
+absl::Status Device::Revive(int64_t storage) {
+  const Storage* const live = memory_.Find(storage);
+  if (undo_log_ != nullptr && live != nullptr) undo_log_->Keep(*live);
+  return memory_.Revive(storage);
+}
+
+absl::StatusOr<TensorRef> Device::PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
+                                           size_t& next, std::vector<TensorRef>& made) {
+  at::Tensor source = tensor;
+  ASSIGN_OR_RETURN(TensorRef geometry, GeometryOf(tensor));
+  if (has_contents && !HasDistinctElements(geometry)) {
+    RETURN_IF_ERROR(CatchTorch([&] { source = tensor.contiguous(); }));
+    ASSIGN_OR_RETURN(geometry, GeometryOf(source));
+  }
+  if (again) {
+    if (next >= made.size() || made[next].shape != geometry.shape ||
+        made[next].stride != geometry.stride || made[next].dtype != geometry.dtype) {
+      return absl::FailedPreconditionError("a replayed operator gives tensors of another shape");
+    }
+    geometry.storage = made[next].storage;
+    RETURN_IF_ERROR(Revive(geometry.storage));
+  } else {
+    ASSIGN_OR_RETURN(const int64_t span, SpanOf(geometry));
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(span, BytesOf(geometry.dtype), &bytes)) {
+      return absl::ResourceExhaustedError("CUDA out of memory.");
+    }
+    ASSIGN_OR_RETURN(const Storage* storage, memory_.Allocate(bytes, geometry.dtype));
+    geometry.storage = storage->number;
+    made.push_back(geometry);
+  }
+  ++next;
+  if (has_contents) {
+    RETURN_IF_ERROR(CatchTorch([&] { memory_.View(geometry).copy_(source); }));
+  }
+  return geometry;
+}
+
+absl::StatusOr<Placed> Device::Place(const BoundCall& bound, const Returned& returned,
+                                     bool has_contents, bool again, size_t& next,
+                                     std::vector<TensorRef>& made) {
+  Placed placed;
+  placed.argument = returned.argument;
+  placed.other = returned.other;
+  if (placed.argument >= 0) placed.tensor = *bound.tensors[placed.argument];
+  if (!returned.tensor.defined()) return placed;
+  if (placed.argument >= 0 && returned.tensor.sizes() == placed.tensor.shape) {  // out=
+    RETURN_IF_ERROR(CatchTorch([&] { memory_.View(placed.tensor).copy_(returned.tensor); }));
+    return placed;
+  }
+  placed.is_new = true;
+  ASSIGN_OR_RETURN(placed.tensor, PlaceNew(returned.tensor, has_contents, again, next, made));
+  return placed;
+}
+
+absl::StatusOr<std::vector<ReturnedList>> Device::RunOnCpu(const BoundCall& bound) {
+  ArgumentRules rules;
+  rules.generators = &generators_;
+  rules.tensor = [this](const Value& value) {
+    return value.kind == Value::Kind::kHost ? value.host : memory_.View(value.tensor);
+  };
+  // Memory without contents is made in the arena alone.
+  const Treatment treatment = TreatmentOf(*bound.call);
+  if (treatment == Treatment::kAllocate) rules.device = at::kMeta;
+  const auto& arguments = bound.handle.schema().arguments();
+  const bool takes_generator =
+      std::any_of(arguments.begin(), arguments.end(),
+                  [](const c10::Argument& argument) { return argument.name() == "generator"; });
+  const bool draws = treatment == Treatment::kRandom || bound.call->name == "native_dropout";
+  if (!draws || takes_generator) return Run(bound, rules);
+  absl::StatusOr<std::vector<ReturnedList>> returned = absl::InternalError("");
+  generators_.WithDefault([&] { returned = Run(bound, rules); });
+  return returned;
+}
+
+absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bound, Phase phase,
+                                                            bool again,
+                                                            std::vector<TensorRef>& made) {
+  const Treatment treatment = TreatmentOf(*bound.call);
+  if (undo_log_ != nullptr && (bound.in_place() || bound.has_out())) {
+    for (const TensorRef* tensor : bound.tensors) undo_log_->Keep(*memory_.Find(tensor->storage));
+  }
+  ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, RunOnCpu(bound));
+  std::vector<PlacedList> results;
+  size_t next = 0;
+  for (const ReturnedList& list : returned) {
+    PlacedList placed;
+    placed.is_list = list.is_list;
+    for (const Returned& item : list.items) {
+      const bool has_contents = treatment != Treatment::kAllocate;
+      ASSIGN_OR_RETURN(Placed one, Place(bound, item, has_contents, again, next, made));
+      placed.items.push_back(std::move(one));
+    }
+    results.push_back(std::move(placed));
+  }
+  RETURN_IF_ERROR(TagResults(bound, phase, results));
+  return results;
+}
+
+void Device::TagCopy(const BoundCall& bound) {
+  const TensorRef& target = bound.Find("self")->tensor;
+  const Value& source = *bound.Find("src");
+  if (target.elements() == 0) return;
+  if (source.kind != Value::Kind::kTensor) {
+    memory_.Fill(target, static_cast<uint8_t>(Tag::kHost));
+    return;
+  }
+  if (source.tensor.dtype == target.dtype) {
+    memory_.Tags(target).copy_(memory_.Tags(source.tensor));
+    return;
+  }
+  const at::Tensor tags =
+      memory_.TagsOfByte(source.tensor, 0).bitwise_or(static_cast<int64_t>(kConverted));
+  for (int64_t byte = 0; byte < BytesOf(target.dtype); ++byte) {
+    memory_.TagsOfByte(target, byte).copy_(tags);
+  }
+}
+
+absl::Status Device::TagJoin(const BoundCall& bound, const TensorRef& result) {
+  ArgumentRules rules;
+  rules.tensor = [this](const Value& value) { return TagsOf(value, memory_); };
+  ASSIGN_OR_RETURN(const auto tags, Run(bound, rules));
+  if (tags.size() != 1 || tags[0].items.size() != 1 || !tags[0].items[0].tensor.defined()) {
+    return absl::InternalError("a joining operator gives no tensor");
+  }
+  return CatchTorch([&] { memory_.Tags(result).copy_(tags[0].items[0].tensor); });
+}
+
+absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
+                                const std::vector<PlacedList>& results) {
+  const Treatment treatment = TreatmentOf(*bound.call);
+  if (treatment == Treatment::kAllocate) return absl::OkStatus();
+  std::vector<TensorRef> written;
+  for (const PlacedList& list : results) {
+    for (const Placed& item : list.items) {
+      if (item.is_new || item.argument >= 0) written.push_back(item.tensor);
+    }
+  }
+  const bool over_kernel = phase == Phase::kForward && treatment == Treatment::kFill;
+  OperatorTraffic& traffic = traffic_.operators[bound.call->name];
+  ++traffic.calls;
+  if (treatment != Treatment::kFill && treatment != Treatment::kRandom) {
+    for (const TensorRef* tensor : bound.tensors) traffic.bytes += BytesIn(*tensor);
+  } else {
+    for (const TensorRef& tensor : written) traffic.bytes += BytesIn(tensor);
+  }
+  for (const TensorRef& tensor : written) {
+    traffic_.neutral_bytes += BytesIn(tensor);
+    if (over_kernel && memory_.HasTag(tensor, Tag::kKernel)) ++traffic_.fills_over_kernel_bytes;
+  }
+  if (treatment == Treatment::kCopy) return CatchTorch([&] { TagCopy(bound); });
+  bool one_type = written.size() == 1;
+  for (const TensorRef* tensor : bound.tensors) {
+    one_type = one_type && tensor->dtype == written[0].dtype;
+  }
+  if (treatment == Treatment::kJoin && one_type) return TagJoin(bound, written[0]);
+  Tag tag = phase == Phase::kForward ? Tag::kSmall : Tag::kConstant;
+  if (treatment == Treatment::kFill) tag = Tag::kConstant;
+  const bool draws = treatment == Treatment::kRandom || bound.call->name == "native_dropout";
+  const bool of_random =
+      phase == Phase::kInit && treatment == Treatment::kOther &&
+      std::any_of(bound.tensors.begin(), bound.tensors.end(),
+                  [&](const TensorRef* tensor) { return memory_.HasTag(*tensor, Tag::kRandom); });
+  if (draws || of_random) tag = Tag::kRandom;
+  if (of_random && !draws) {
+    int64_t& most = of_weights_[bound.call->name];
+    most = std::max(most, bound.most_elements());
+  }
+  return CatchTorch([&] {
+    for (const TensorRef& tensor : written) memory_.Fill(tensor, static_cast<uint8_t>(tag));
+  });
+}
+
+}  // namespace tritonrl::device

@@ -1,0 +1,127 @@
+// A candidate's device: memory, generators, kernels, and what runs one command on them. It checks
+// no policy: a session does that before the first time, and a replay need not again.
+#ifndef TRITONRL_EXEC_DEVICE_DEVICE_H_
+#define TRITONRL_EXEC_DEVICE_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "exec/device/arena.h"
+#include "exec/device/generators.h"
+#include "exec/device/kernel_table.h"
+#include "exec/device/limits.h"
+#include "exec/device/operator_call.h"
+#include "exec/device/recording.h"
+#include "exec/device/storage_table.h"
+#include "exec/device/undo_log.h"
+
+namespace tritonrl::device {
+
+enum class Phase : uint8_t { kInit, kForward };
+
+// One result of an operator.
+struct Placed {
+  int argument = -1;    // the i-th tensor argument on the device, or -1
+  bool is_new = false;  // `tensor` is new, or the argument's new place
+  TensorRef tensor;     // of new tensors and arguments
+  Value other;          // neither: a number or null
+};
+struct PlacedList {
+  bool is_list = false;
+  std::vector<Placed> items;
+};
+
+// Bytes that one call moved.
+struct OperatorTraffic {
+  int64_t calls = 0;
+  int64_t bytes = 0;  // read and written
+};
+struct Traffic {
+  std::map<std::string, OperatorTraffic> operators;  // by name, without those that only allocate
+  int64_t neutral_bytes = 0;                         // written by operators
+  // Loaded and stored by the launches that are counted; of the others the storages that each may
+  // touch, once each.
+  int64_t kernel_bytes = 0;
+  int64_t fills_over_kernel_bytes = 0;  // operators that overwrite what a kernel wrote
+};
+
+class Device {
+ public:
+  struct Options {
+    SessionLimits limits;
+    int threads = 1;  // of a launch
+    bool check = false;  // launches are checked, and findings() grows
+    std::function<void(absl::string_view)> print;  // gets what kernels print; may be null
+  };
+  Device(Arena* arena, KernelCompiler* compiler, const Options& options);
+
+  StorageTable& memory() { return memory_; }
+  Generators& generators() { return generators_; }
+  KernelTable& kernels() { return kernels_; }
+  const KernelTable& kernels() const { return kernels_; }
+  Traffic& traffic() { return traffic_; }
+  // Operators of the constructor that computed on random numbers, by name, with the elements of
+  // their largest tensor.
+  const std::map<std::string, int64_t>& of_weights() const { return of_weights_; }
+  const SessionLimits& limits() const { return options_.limits; }
+  const std::vector<LaunchFinding>& findings() const { return findings_; }
+
+  // Launches stop at this time.
+  void set_deadline(absl::Time deadline) { deadline_ = deadline; }
+  // While a log is set, it keeps what commands are about to overwrite.
+  void set_undo_log(UndoLog* log) { undo_log_ = log; }
+
+  // Makes a storage live and poisoned again.
+  absl::Status Revive(int64_t storage);
+
+  // Runs an operator whose tensors were checked. Its new tensors get new storages and are appended
+  // to `made`; with `again` they are those of `made`, which become live. Errors as torch's, or
+  // ResourceExhausted.
+  absl::StatusOr<std::vector<PlacedList>> RunOperator(const BoundCall& bound, Phase phase,
+                                                      bool again, std::vector<TensorRef>& made);
+
+  // The storages that a checked launch may touch: those of its arguments, and those whose addresses
+  // stand in integer arguments or in arguments that are tables of 64-bit integers.
+  std::vector<Storage*> StoragesOf(const LaunchCommand& launch);
+
+  // InvalidArgument "the candidate's process sent ...": kernel, grid or arguments cannot be.
+  absl::Status CheckLaunch(const LaunchCommand& launch);
+  // Runs a checked launch. Errors as those of LaunchableKernel::Launch.
+  //
+  // Tags: the bytes that the kernel stores become Tag::kKernel. `counts` may be null: nothing is
+  // counted then.
+  absl::Status RunLaunch(const LaunchCommand& launch, LaunchCounts* counts = nullptr);
+
+ private:
+  absl::StatusOr<Placed> Place(const BoundCall& bound, const Returned& returned, bool has_contents,
+                               bool again, size_t& next, std::vector<TensorRef>& made);
+  absl::StatusOr<TensorRef> PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
+                                     size_t& next, std::vector<TensorRef>& made);
+  absl::StatusOr<std::vector<ReturnedList>> RunOnCpu(const BoundCall& bound);
+  absl::Status TagResults(const BoundCall& bound, Phase phase,
+                          const std::vector<PlacedList>& results);
+  absl::Status TagJoin(const BoundCall& bound, const TensorRef& result);
+  void TagCopy(const BoundCall& bound);
+  std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
+  LaunchSettings SettingsOf();
+
+  Options options_;
+  StorageTable memory_;
+  Generators generators_;
+  KernelTable kernels_;
+  Traffic traffic_;
+  std::map<std::string, int64_t> of_weights_;
+  absl::Time deadline_ = absl::InfiniteFuture();
+  UndoLog* undo_log_ = nullptr;
+  std::vector<LaunchFinding> findings_;
+};
+
+}  // namespace tritonrl::device
+
+#endif  // TRITONRL_EXEC_DEVICE_DEVICE_H_

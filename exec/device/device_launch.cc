@@ -1,0 +1,132 @@
+#include <string.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "exec/device/device.h"
+#include "exec/device/json.h"
+
+namespace tritonrl::device {
+namespace {
+
+constexpr int64_t kMaxTableBytes = 1 << 20;
+constexpr size_t kMaxArguments = 1'024;
+
+void AddOnce(Storage* storage, std::vector<Storage*>& storages) {
+  if (storage == nullptr) return;
+  if (std::find(storages.begin(), storages.end(), storage) == storages.end()) {
+    storages.push_back(storage);
+  }
+}
+
+}  // namespace
+
+absl::Status Device::CheckLaunch(const LaunchCommand& launch) {
+  if (kernels_.Find(launch.kernel) == nullptr) return Hostile("a kernel that does not exist");
+  int64_t programs = 1;
+  for (const int32_t size : launch.grid) {
+    if (size < 0) return Hostile("a grid of negative size");
+    if (__builtin_mul_overflow(programs, static_cast<int64_t>(size), &programs) ||
+        programs > limits().max_programs) {
+      return Hostile("a grid of too many programs");
+    }
+  }
+  if (launch.arguments.size() > kMaxArguments) return Hostile("a launch of too many arguments");
+  for (const Value& argument : launch.arguments) {
+    switch (argument.kind) {
+      case Value::Kind::kTensor:
+        RETURN_IF_ERROR(memory_.Check(argument.tensor));
+        break;
+      case Value::Kind::kInteger:
+      case Value::Kind::kBool:
+      case Value::Kind::kFloat:
+        break;
+      default:
+        return Hostile("an argument of a launch that is no tensor or number");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Storage*> Device::StoragesOf(const LaunchCommand& launch) {
+  std::vector<Storage*> storages;
+  for (const Value& argument : launch.arguments) {
+    if (argument.kind == Value::Kind::kInteger) {
+      AddOnce(memory_.FindAddress(static_cast<uint64_t>(argument.integer)), storages);
+    }
+    if (argument.kind != Value::Kind::kTensor) continue;
+    Storage* const storage = memory_.Find(argument.tensor.storage);
+    AddOnce(storage, storages);
+    const bool table = storage->made_as == at::kLong || storage->made_as == at::kUInt64;
+    if (!table || storage->bytes > kMaxTableBytes) continue;
+    for (int64_t at = 0; at + 8 <= storage->bytes; at += 8) {
+      uint64_t address = 0;
+      memcpy(&address, storage->data + at, sizeof(address));
+      AddOnce(memory_.FindAddress(address), storages);
+    }
+  }
+  return storages;
+}
+
+std::vector<LaunchArgument> Device::ArgumentsOf(const LaunchCommand& launch) {
+  std::vector<LaunchArgument> arguments;
+  for (const Value& value : launch.arguments) {
+    LaunchArgument argument;
+    if (value.kind == Value::Kind::kTensor) {
+      const Storage& storage = *memory_.Find(value.tensor.storage);
+      argument.kind = LaunchArgument::Kind::kPointer;
+      argument.data = storage.data + value.tensor.offset * BytesOf(value.tensor.dtype);
+      argument.storage = storage.data;
+      argument.storage_bytes = storage.bytes;
+      argument.shadow = storage.shadow.get();
+      // An empty tensor's place may be anywhere.
+      if (argument.data > storage.data + storage.bytes) argument.data = storage.data;
+    } else if (value.kind == Value::Kind::kFloat) {
+      argument.kind = LaunchArgument::Kind::kFloat;
+      argument.number = value.number;
+    } else {
+      argument.integer = value.integer;
+    }
+    arguments.push_back(argument);
+  }
+  return arguments;
+}
+
+LaunchSettings Device::SettingsOf() {
+  LaunchSettings settings;
+  settings.threads = options_.threads;
+  settings.print = options_.print;
+  settings.shadow_tag = static_cast<uint8_t>(Tag::kKernel);
+  settings.expired = [deadline = deadline_] { return absl::Now() > deadline; };
+  memory_.ForEachLive([&](Storage& storage) {
+    if (storage.bytes == 0) return;
+    settings.reachable.push_back({absl::StrCat("storage ", storage.number), storage.data,
+                                  storage.bytes, storage.shadow.get()});
+  });
+  return settings;
+}
+
+absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts) {
+  const KernelEntry* const entry = kernels_.Find(launch.kernel);
+  if (std::count(launch.grid.begin(), launch.grid.end(), 0) > 0) return absl::OkStatus();
+  const std::vector<Storage*> storages = StoragesOf(launch);
+  if (undo_log_ != nullptr) {
+    for (const Storage* storage : storages) undo_log_->Keep(*storage);
+  }
+  LaunchSettings settings = SettingsOf();
+  settings.counts = counts;
+  if (options_.check) settings.findings = &findings_;
+  const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
+  if (counts != nullptr) {
+    traffic_.kernel_bytes +=
+        static_cast<int64_t>(counts->load_bytes + counts->store_bytes + counts->atomic_bytes);
+  } else {
+    for (const Storage* storage : storages) traffic_.kernel_bytes += storage->bytes;
+  }
+  return AddContext(status, absl::StrCat("kernel ", entry->name));
+}
+
+}  // namespace tritonrl::device

@@ -1,0 +1,95 @@
+// What turns a Triton IR text into something that can be launched.
+#ifndef TRITONRL_EXEC_DEVICE_KERNEL_COMPILER_H_
+#define TRITONRL_EXEC_DEVICE_KERNEL_COMPILER_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace tritonrl::device {
+
+// A value for one argument of the kernel's function, in its order.
+struct LaunchArgument {
+  enum class Kind : uint8_t { kPointer, kInteger, kFloat };
+  Kind kind = Kind::kInteger;
+  int64_t integer = 0;
+  double number = 0;
+  // kPointer: the kernel may touch all of the storage that `data` points into.
+  char* data = nullptr;
+  char* storage = nullptr;
+  int64_t storage_bytes = 0;
+  uint8_t* shadow = nullptr;  // of the storage: one byte for each byte
+};
+
+// Memory that a kernel reaches through addresses in memory or integers.
+struct ReachableStorage {
+  std::string name;
+  char* data = nullptr;
+  int64_t bytes = 0;
+  uint8_t* shadow = nullptr;
+};
+
+// What one launch did, summed over its programs.
+struct LaunchCounts {
+  double load_bytes = 0;
+  double store_bytes = 0;
+  double atomic_bytes = 0;
+  double sector_bytes = 0;  // of 32-byte sectors, each once for each access of a program
+  double unique_bytes = 0;  // of 32-byte sectors, each once for loads and once for stores
+  double flops = 0;         // outside of dots
+  double dot_flops = 0;     // of dots in fp32 or fp64
+  double tensor_flops = 0;  // of dots on tensor cores
+};
+
+// What is wrong with a launch although it runs: a race, a read of memory that nobody wrote, ...
+struct LaunchFinding {
+  std::string kind;  // "race", "unwritten read", "division by zero", "wide shift", "divisibility"
+  std::string kernel;
+  std::string place;  // "line 12 of kernel.py"
+  std::array<int32_t, 3> program = {};
+  int64_t element = 0;
+  std::string text;  // one sentence
+};
+
+struct LaunchSettings {
+  int threads = 1;
+  std::vector<LaunchFinding>* findings = nullptr;   // gets the findings: slowly, on one thread
+  std::function<void(absl::string_view)> print;     // gets the lines of tl.device_print
+  LaunchCounts* counts = nullptr;  // is set if it is not null, which costs time
+  std::function<bool()> expired;   // whether to stop; several threads call it
+  std::vector<ReachableStorage> reachable;
+  uint8_t shadow_tag = 0;  // what the kernel puts into the shadow of each byte that it stores
+};
+
+class LaunchableKernel {
+ public:
+  virtual ~LaunchableKernel() = default;
+
+  // InvalidArgument: the arguments do not fit. DeadlineExceeded: expired. ResourceExhausted: a
+  // limit. Others: the kernel is wrong, as by an access out of bounds; what it stored before stays.
+  virtual absl::Status Launch(const std::array<int32_t, 3>& grid,
+                              absl::Span<const LaunchArgument> arguments,
+                              const LaunchSettings& settings) const = 0;
+};
+
+class KernelCompiler {
+ public:
+  virtual ~KernelCompiler() = default;
+
+  // The text is untrusted. InvalidArgument of one sentence, or Unimplemented:
+  // an operation that is not executed here.
+  virtual absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
+      absl::string_view text) = 0;
+};
+
+}  // namespace tritonrl::device
+
+#endif  // TRITONRL_EXEC_DEVICE_KERNEL_COMPILER_H_

@@ -1,0 +1,58 @@
+#include "exec/device/kernel_table.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tritonrl::device {
+
+absl::StatusOr<std::shared_ptr<const LaunchableKernel>> KernelCache::CompileTtir(
+    absl::string_view text) {
+  const std::string key = Sha256Hex(text);
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return entries_.front().kernel;
+    }
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const LaunchableKernel> kernel, compiler_->CompileTtir(text));
+  const absl::MutexLock lock(&mutex_);
+  if (by_key_.count(key) > 0) return kernel;  // another thread was faster
+  entries_.push_front({key, kernel});
+  by_key_[key] = entries_.begin();
+  if (entries_.size() > max_kernels_) {
+    by_key_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+  return kernel;
+}
+
+absl::StatusOr<int64_t> KernelTable::Add(KernelEntry entry, absl::string_view ttir) {
+  if (ttir.size() > static_cast<size_t>(limits_.max_ttir_bytes)) {
+    return absl::ResourceExhaustedError("a kernel's Triton IR is too long");
+  }
+  entry.ttir_sha256 = Sha256Hex(ttir);
+  const std::string key =
+      absl::StrCat(entry.ttir_sha256, " ", entry.num_warps, " ", entry.num_stages, " ",
+                   entry.num_ctas, " ", entry.shared_bytes, " ", entry.name);
+  if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
+  if (entries_.size() >= static_cast<size_t>(limits_.max_kernels)) {
+    return absl::ResourceExhaustedError("there are too many kernels");
+  }
+  ASSIGN_OR_RETURN(entry.kernel, compiler_->CompileTtir(ttir));
+  const auto number = static_cast<int64_t>(entries_.size());
+  entries_.push_back(std::move(entry));
+  by_key_[key] = number;
+  return number;
+}
+
+const KernelEntry* KernelTable::Find(int64_t number) const {
+  if (number < 0 || number >= static_cast<int64_t>(entries_.size())) return nullptr;
+  return &entries_[number];
+}
+
+}  // namespace tritonrl::device

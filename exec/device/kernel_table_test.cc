@@ -1,0 +1,53 @@
+#include "exec/device/kernel_table.h"
+
+#include "exec/device/testing/fake_compiler.h"
+#include "gtest/gtest.h"
+
+namespace tritonrl::device {
+namespace {
+
+TEST(KernelTableTest, TheSameTextAndOptionsAreOneKernel) {
+  FakeCompiler compiler;
+  KernelTable table(&compiler, SessionLimits());
+  EXPECT_EQ(*table.Add({.name = "k"}, "add"), 0);
+  EXPECT_EQ(*table.Add({.name = "k", .num_warps = 8}, "add"), 1);
+  EXPECT_EQ(*table.Add({.name = "k"}, "scale"), 2);
+  EXPECT_EQ(*table.Add({.name = "k"}, "add"), 0);
+  EXPECT_EQ(table.Find(1)->num_warps, 8);
+  EXPECT_EQ(table.Find(3), nullptr);
+  EXPECT_EQ(table.Find(-1), nullptr);
+  EXPECT_FALSE(table.Add({.name = "k"}, "other").ok());
+}
+
+TEST(KernelTableTest, LimitsHold) {
+  FakeCompiler compiler;
+  SessionLimits limits;
+  limits.max_kernels = 1;
+  limits.max_ttir_bytes = 5;
+  KernelTable table(&compiler, limits);
+  EXPECT_EQ(table.Add({.name = "k"}, "add...").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(table.Add({.name = "k"}, "add").ok());
+  EXPECT_TRUE(table.Add({.name = "k"}, "add").ok());
+  EXPECT_EQ(table.Add({.name = "k"}, "scale").status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(KernelCacheTest, CompilesATextOnceForAllCandidates) {
+  FakeCompiler compiler;
+  KernelCache cache(&compiler, 2);
+  for (int candidate = 0; candidate < 3; ++candidate) {
+    KernelTable table(&cache, SessionLimits());
+    EXPECT_TRUE(table.Add({.name = "k"}, "add").ok());
+    EXPECT_TRUE(table.Add({.name = "k"}, "scale").ok());
+  }
+  EXPECT_EQ(compiler.compiled(), 2);
+  EXPECT_TRUE(cache.CompileTtir("table").ok());  // the least recently used one goes
+  EXPECT_TRUE(cache.CompileTtir("scale").ok());
+  EXPECT_EQ(compiler.compiled(), 3);
+  EXPECT_TRUE(cache.CompileTtir("add").ok());
+  EXPECT_EQ(compiler.compiled(), 4);
+}
+
+}  // namespace
+}  // namespace tritonrl::device

@@ -1,0 +1,230 @@
+#include "exec/device/replay.h"
+
+#include <ATen/ops/equal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "exec/device/torch_errors.h"
+
+namespace tritonrl::device {
+namespace {
+
+bool SameBytes(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         (a.numel() == 0 || memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0);
+}
+
+// Runs one command; counts what it is.
+class CommandRunner {
+ public:
+  CommandRunner(Phase phase, const RunOptions& options, Device& device)
+      : phase_(phase), options_(options), device_(device) {}
+
+  absl::Status operator()(const AllocateCommand& command) {
+    return device_.Revive(command.storage);
+  }
+  absl::Status operator()(const OperatorCommand& command) {
+    ASSIGN_OR_RETURN(const BoundCall bound, Bind(command.call));
+    for (const TensorRef* tensor : bound.tensors) {
+      RETURN_IF_ERROR(device_.memory().Check(*tensor));
+    }
+    std::vector<TensorRef> made = command.made;
+    return device_.RunOperator(bound, phase_, /*again=*/true, made).status();
+  }
+  absl::Status operator()(const LaunchCommand& command) {
+    RETURN_IF_ERROR(device_.CheckLaunch(command));
+    LaunchCounts* counts = nullptr;
+    if (options_.count) counts = &result_.counts.emplace_back();
+    const int64_t number = result_.launches++;
+    if (options_.skip != nullptr && options_.skip(command, number)) {
+      ++result_.left_out;
+      return absl::OkStatus();
+    }
+    return device_.RunLaunch(command, counts);
+  }
+  absl::Status operator()(const ReadCommand& command) {
+    RETURN_IF_ERROR(device_.memory().Check(command.tensor));
+    return CatchTorch([&] {
+      const at::Tensor now =
+          device_.memory().View(command.tensor).resolve_conj().resolve_neg().contiguous();
+      if (!SameBytes(now, command.seen)) ++result_.reads_that_differ;
+    });
+  }
+  absl::Status operator()(const SeedCommand& command) {
+    device_.generators().Seed(command.generator, command.seed);
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const FreeCommand& command) {
+    for (const int64_t storage : command.storages) device_.memory().Free(storage);
+    return absl::OkStatus();
+  }
+  const RunResult& result() const { return result_; }
+
+ private:
+  Phase phase_;
+  const RunOptions& options_;
+  Device& device_;
+  RunResult result_;
+};
+
+absl::Status CopyTensorsOut(Value& value, Device& device, std::vector<TagCounts>* provenance) {
+  if (value.kind == Value::Kind::kTensor) {
+    StorageTable& memory = device.memory();
+    RETURN_IF_ERROR(memory.Check(value.tensor));
+    Value host;
+    RETURN_IF_ERROR(CatchTorch([&] {
+      if (provenance != nullptr) provenance->push_back(memory.Count(value.tensor));
+      host = Value::Host(memory.View(value.tensor)
+                             .resolve_conj()
+                             .resolve_neg()
+                             .clone(at::MemoryFormat::Contiguous));
+    }));
+    value = std::move(host);
+    return absl::OkStatus();
+  }
+  for (Value& item : value.items) RETURN_IF_ERROR(CopyTensorsOut(item, device, provenance));
+  return absl::OkStatus();
+}
+
+// Only the checkpoint's storages stay live, so that replays do not add up.
+void FreeOthers(const Checkpoint& checkpoint, Device& device) {
+  std::vector<int64_t> others;
+  device.memory().ForEachLive([&](Storage& storage) {
+    if (!std::binary_search(checkpoint.storages.begin(), checkpoint.storages.end(),
+                            storage.number)) {
+      others.push_back(storage.number);
+      storage.pinned = false;
+    }
+  });
+  for (const int64_t number : others) device.memory().Free(number);
+}
+
+}  // namespace
+
+Checkpoint TakeCheckpoint(Device& device) {
+  Checkpoint checkpoint;
+  device.memory().ForEachLive([&](Storage& storage) {
+    checkpoint.contents.Keep(storage);
+    checkpoint.storages.push_back(storage.number);
+  });
+  checkpoint.generators = device.generators().Save();
+  return checkpoint;
+}
+
+absl::Status ReturnTo(const Checkpoint& checkpoint, Device& device) {
+  device.generators().Restore(checkpoint.generators);
+  return checkpoint.contents.Restore(device.memory(), /*revive=*/true);
+}
+
+absl::StatusOr<RunResult> RunCommands(const CommandList& commands, Phase phase,
+                                      const RunOptions& options, Device& device) {
+  CommandRunner runner(phase, options, device);
+  for (const auto& command : commands) RETURN_IF_ERROR(std::visit(runner, *command));
+  return runner.result();
+}
+
+namespace {
+
+// An input's bytes as they lie in its storage, which is found.
+struct InputBytes {
+  at::Tensor source;  // keeps the bytes
+  Storage* storage = nullptr;
+  int64_t count = 0;
+};
+
+absl::StatusOr<InputBytes> FindInput(const at::Tensor& from, const TensorRef& to, Device& device) {
+  if (from.scalar_type() != to.dtype || from.sizes() != to.shape) {
+    return absl::InvalidArgumentError("an input has another shape or type than the recorded one");
+  }
+  InputBytes bytes;
+  bytes.source =
+      from.strides() == to.stride ? from : from.contiguous().as_strided(to.shape, to.stride);
+  ASSIGN_OR_RETURN(const int64_t span, SpanOf(to));
+  if (from.strides() != to.stride && span != from.numel()) {
+    return absl::InvalidArgumentError("an input has other strides than the recorded one");
+  }
+  bytes.storage = device.memory().Find(to.storage);
+  bytes.count = span * BytesOf(to.dtype);
+  if (bytes.storage == nullptr || bytes.count > bytes.storage->bytes) {
+    return absl::InternalError("an input's storage is missing");
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::Status WriteInput(const at::Tensor& from, const TensorRef& to, Device& device) {
+  ASSIGN_OR_RETURN(const InputBytes bytes, FindInput(from, to, device));
+  if (bytes.count > 0) {
+    memcpy(bytes.storage->data, bytes.source.const_data_ptr(), static_cast<size_t>(bytes.count));
+  }
+  std::fill_n(bytes.storage->shadow.get(), bytes.count, static_cast<uint8_t>(Tag::kInput));
+  return absl::OkStatus();
+}
+
+bool HoldsInput(const at::Tensor& from, const TensorRef& to, Device& device) {
+  const absl::StatusOr<InputBytes> bytes = FindInput(from, to, device);
+  return bytes.ok() &&
+         (bytes->count == 0 || memcmp(bytes->storage->data, bytes->source.const_data_ptr(),
+                                      static_cast<size_t>(bytes->count)) == 0);
+}
+
+absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
+                              std::vector<TagCounts>* provenance) {
+  Value copy = value;
+  RETURN_IF_ERROR(CopyTensorsOut(copy, device, provenance));
+  return copy;
+}
+
+absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& checkpoint,
+                                    const ReplayOptions& options, Device& device) {
+  if (options.inputs.size() != call.inputs.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the call has ", call.inputs.size(), " tensors as inputs, not ", options.inputs.size()));
+  }
+  device.set_deadline(options.deadline);
+  device.set_undo_log(nullptr);
+  device.memory().set_poison(options.poison);
+  FreeOthers(checkpoint, device);
+  RETURN_IF_ERROR(ReturnTo(checkpoint, device));
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
+    RETURN_IF_ERROR(WriteInput(options.inputs[i], call.inputs[i], device));
+  }
+  device.generators().Seed(0, options.seed.value_or(call.seed));
+  device.traffic() = Traffic();
+  ReplayResult result;
+  ASSIGN_OR_RETURN(result.run, RunCommands(call.commands, Phase::kForward, options.run, device));
+  result.traffic = device.traffic();
+  result.inputs_unchanged = true;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    result.inputs_unchanged =
+        result.inputs_unchanged && HoldsInput(options.inputs[i], call.inputs[i], device);
+  }
+  ASSIGN_OR_RETURN(result.output, CopyOut(call.output, device, &result.provenance));
+  return result;
+}
+
+absl::StatusOr<RunResult> RunInit(const Recording& recording, uint64_t seed, Device& device) {
+  device.set_undo_log(nullptr);
+  FreeOthers(Checkpoint(), device);
+  device.generators().Seed(0, seed);
+  return RunCommands(recording.init, Phase::kInit, RunOptions(), device);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> ReplayInit(const Recording& recording, uint64_t seed,
+                                                   Device& device) {
+  RETURN_IF_ERROR(RunInit(recording, seed, device).status());
+  std::vector<at::Tensor> state;
+  for (const auto& [name, tensor] : recording.state) {
+    ASSIGN_OR_RETURN(Value copy, CopyOut(Value::Tensor(tensor), device, nullptr));
+    state.push_back(std::move(copy.host));
+  }
+  return state;
+}
+
+}  // namespace tritonrl::device

@@ -1,0 +1,84 @@
+// Recorded commands run again, in the memory of the recording and without the candidate.
+#ifndef TRITONRL_EXEC_DEVICE_REPLAY_H_
+#define TRITONRL_EXEC_DEVICE_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "exec/device/device.h"
+#include "exec/device/recording.h"
+#include "exec/device/undo_log.h"
+
+namespace tritonrl::device {
+
+// The device as it is before a call of forward.
+struct Checkpoint {
+  UndoLog contents;
+  std::vector<int64_t> storages;  // live ones
+  std::vector<at::Generator> generators;
+};
+Checkpoint TakeCheckpoint(Device& device);
+// Puts contents and generators back. Storages that were made since stay.
+absl::Status ReturnTo(const Checkpoint& checkpoint, Device& device);
+
+struct RunResult {
+  int64_t launches = 0;
+  int64_t left_out = 0;  // of them
+  int64_t reads_that_differ = 0;
+  std::vector<LaunchCounts> counts;  // of each launch, if they were asked for
+};
+// Whether to leave out launch `number`.
+using SkipLaunch = std::function<bool(const LaunchCommand& launch, int64_t number)>;
+struct RunOptions {
+  SkipLaunch skip;  // null: none
+  bool count = false;
+};
+// Runs commands again. Errors: of the commands.
+absl::StatusOr<RunResult> RunCommands(const CommandList& commands, Phase phase,
+                                      const RunOptions& options, Device& device);
+
+struct ReplayOptions {
+  // CPU tensors in the order of the recording's inputs, with the same shapes and types. Empty: not
+  // possible unless the call has no tensors as inputs.
+  std::vector<at::Tensor> inputs;
+  std::optional<uint64_t> seed;  // of the default generator; unset: that of the recording
+  RunOptions run;
+  Poison poison = Poison::kOnes;
+  absl::Time deadline = absl::InfiniteFuture();
+};
+struct ReplayResult {
+  Value output;                       // as the recording's, with tensors copied to the host
+  std::vector<TagCounts> provenance;  // of the output's tensors, in order
+  Traffic traffic;
+  bool inputs_unchanged = false;  // after the call
+  RunResult run;
+};
+// InvalidArgument: the inputs do not fit. Other errors are those of the commands.
+absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& checkpoint,
+                                    const ReplayOptions& options, Device& device);
+
+// Runs the constructor's commands again under another seed, from empty memory on.
+absl::StatusOr<RunResult> RunInit(const Recording& recording, uint64_t seed, Device& device);
+
+// Runs the constructor's commands under another seed, and returns the state's tensors. Afterwards
+// the device is no longer that of the checkpoints.
+absl::StatusOr<std::vector<at::Tensor>> ReplayInit(const Recording& recording, uint64_t seed,
+                                                   Device& device);
+
+// Copies a value's tensors to the host, and counts the tags of their bytes if `provenance`.
+absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
+                              std::vector<TagCounts>* provenance);
+
+// Whether an input's storage holds what WriteInput of the same tensor writes.
+bool HoldsInput(const at::Tensor& from, const TensorRef& to, Device& device);
+
+// Writes a CPU tensor over an input's storage: all its elements' bytes, expanded tensors too.
+absl::Status WriteInput(const at::Tensor& from, const TensorRef& to, Device& device);
+
+}  // namespace tritonrl::device
+
+#endif  // TRITONRL_EXEC_DEVICE_REPLAY_H_

@@ -1,0 +1,250 @@
+#include "exec/device/session.h"
+
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "exec/device/torch_errors.h"
+
+namespace tritonrl::device {
+namespace {
+
+constexpr size_t kMaxStateName = 1'000;
+
+// The first bytes of a text; the protocol's limit is in characters.
+std::string Shortened(std::string text) {
+  if (text.size() > 4 * kMaxErrorText) text.resize(4 * kMaxErrorText);
+  return text;
+}
+
+Json DescribeDevice(const DeviceDescription& device) {
+  return {{"name", device.name},
+          {"capability", {device.capability_major, device.capability_minor}},
+          {"multiprocessors", device.multiprocessors},
+          {"shared_bytes", device.shared_bytes},
+          {"total_bytes", device.total_bytes}};
+}
+
+Arena* Emptied(Arena* arena) {
+  arena->Reset();
+  return arena;
+}
+
+}  // namespace
+
+Session::Session(SessionOptions options, Arena* arena, KernelCompiler* compiler)
+    : options_(std::move(options)),
+      device_(Emptied(arena), compiler,
+              {options_.limits, options_.threads, options_.check, options_.print}),
+      handler_(&device_, {options_.limits, options_.also_allowed, options_.may_compute}) {
+  device_.set_deadline(options_.deadline);
+}
+
+absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
+  if (options_.calls.empty()) return absl::InternalError("a session without inputs");
+  while (stage_ != Stage::kEnded) {
+    ASSIGN_OR_RETURN(const Frame frame, channel.Receive(options_.deadline));
+    ASSIGN_OR_RETURN(const Json message, ParseJson(frame.header));
+    ASSIGN_OR_RETURN(const Reply reply, Answer(message, frame.payload));
+    if (stage_ != Stage::kEnded) RETURN_IF_ERROR(handler_.Free(message));
+    const absl::Status sent =
+        channel.Send({WriteJson(reply.header), reply.payload}, options_.deadline);
+    // A process that is done need not listen.
+    if (stage_ != Stage::kEnded) RETURN_IF_ERROR(sent);
+  }
+  result_.counts = handler_.counts();
+  result_.of_weights = device_.of_weights();
+  result_.findings = device_.findings();
+  return result_;
+}
+
+absl::StatusOr<Reply> Session::Answer(const Json& message, absl::string_view payload) {
+  ASSIGN_OR_RETURN(const std::string what, TextField(message, "do", 32));
+  if (what == "failed") {
+    RETURN_IF_ERROR(Failed(message));
+    return Reply();
+  }
+  if (stage_ == Stage::kNew) {
+    if (what != "begin") return Hostile("a request before it began");
+    return Begin();
+  }
+  if (what == "constructed" && stage_ == Stage::kInit) return Constructed(message);
+  if (what == "output" && stage_ == Stage::kForward) return Output(message, payload);
+  return handler_.Handle(what, message, payload);
+}
+
+absl::StatusOr<Reply> Session::Begin() {
+  stage_ = Stage::kInit;
+  recording_.init_seed = options_.init_seed;
+  device_.generators().Seed(0, options_.init_seed);
+  handler_.BeginInit(&recording_.init);
+  Reply reply;
+  reply.header = {{"source", options_.source},
+                  {"entry", options_.entry},
+                  {"seed", options_.init_seed},
+                  {"program", options_.is_program},
+                  {"device", DescribeDevice(options_.device)}};
+  ASSIGN_OR_RETURN(reply.header["args"], ValueToJson(options_.init_args, reply.payload));
+  ASSIGN_OR_RETURN(reply.header["kwargs"], ValueToJson(options_.init_kwargs, reply.payload));
+  return reply;
+}
+
+absl::Status Session::Failed(const Json& message) {
+  Failure failure;
+  ASSIGN_OR_RETURN(failure.phase, TextField(message, "phase", 16));
+  ASSIGN_OR_RETURN(failure.kind, TextField(message, "kind", 1'000));
+  ASSIGN_OR_RETURN(failure.text, TextField(message, "text", kMaxHeaderBytes));
+  failure.text = Shortened(std::move(failure.text));
+  failure.line = LineOf(message);
+  // Where it failed is ours to say, unless only the process can know it.
+  const bool import = failure.phase == "import" && stage_ <= Stage::kInit;
+  const bool output = failure.phase == "output" && stage_ == Stage::kForward;
+  if (!import && !output) failure.phase = stage_ == Stage::kForward ? "forward" : "init";
+  result_.failure = std::move(failure);
+  stage_ = Stage::kEnded;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Reply> Session::Constructed(const Json& message) {
+  if (handler_.in_range()) return Hostile("the end of init in a benchmark or a graph");
+  ASSIGN_OR_RETURN(const Json* state, ListField(message, "state", kMaxListItems));
+  for (const Json& entry : *state) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() ||
+        entry[0].get_ref<const std::string&>().size() > kMaxStateName) {
+      return Hostile("a state that is not a list of names and tensors");
+    }
+    ASSIGN_OR_RETURN(const Value value, ParseValue(entry[1], ""));
+    if (value.kind != Value::Kind::kTensor) return Hostile("a state that is not on the device");
+    RETURN_IF_ERROR(device_.memory().Check(value.tensor));
+    recording_.state.emplace_back(entry[0].get<std::string>(), value.tensor);
+  }
+  result_.state_tensors = static_cast<int64_t>(recording_.state.size());
+  if (options_.true_seed.has_value()) {
+    ASSIGN_OR_RETURN(const RunResult again, RunInit(recording_, *options_.true_seed, device_));
+    result_.init_reads_that_differ = again.reads_that_differ;
+  }
+  RETURN_IF_ERROR(PutState());
+  TagWeights();
+  checkpoint_ = TakeCheckpoint(device_);
+  stage_ = Stage::kForward;
+  return BeginNextCall();
+}
+
+absl::Status Session::PutState() {
+  for (const auto& own_entry : recording_.state) {
+    const std::string& name = own_entry.first;
+    const TensorRef& tensor = own_entry.second;
+    const auto wanted = std::find_if(options_.state.begin(), options_.state.end(),
+                                     [&](const auto& entry) { return entry.first == name; });
+    if (wanted == options_.state.end() || wanted->second.sizes() != tensor.shape ||
+        wanted->second.scalar_type() != tensor.dtype || !HasDistinctElements(tensor)) {
+      continue;
+    }
+    ++result_.state_matched;
+    RETURN_IF_ERROR(CatchTorch([&] {
+      at::Tensor own = device_.memory().View(tensor);
+      if (at::equal(own, wanted->second)) ++result_.state_equal;
+      own.copy_(wanted->second);
+    }));
+  }
+  return absl::OkStatus();
+}
+
+// Whatever the constructor wrote is a weight from now on.
+void Session::TagWeights() {
+  device_.memory().ForEachLive([](Storage& storage) {
+    uint8_t* const tags = storage.shadow.get();
+    for (int64_t i = 0; i < storage.bytes; ++i) {
+      if (tags[i] != static_cast<uint8_t>(Tag::kUnwritten)) {
+        tags[i] = static_cast<uint8_t>(Tag::kWeight);
+      }
+    }
+  });
+}
+
+absl::StatusOr<Reply> Session::BeginNextCall() {
+  const size_t number = result_.outputs.size();
+  const bool first = number == 0;
+  const CallInputs& inputs = options_.calls[number];
+  device_.memory().set_poison(number % 2 == 0 ? Poison::kOnes : Poison::kPattern);
+  if (!first && !options_.keeps_state) RETURN_IF_ERROR(ReturnTo(*checkpoint_, device_));
+  device_.generators().Seed(0, inputs.seed);
+  device_.traffic() = Traffic();
+  later_commands_.clear();
+  handler_.BeginCall(first ? &recording_.call.commands : &later_commands_);
+  placed_.clear();
+  ASSIGN_OR_RETURN(const Value args, PlaceInputs(inputs.args, device_, placed_));
+  ASSIGN_OR_RETURN(const Value kwargs, PlaceInputs(inputs.kwargs, device_, placed_));
+  if (first) {
+    recording_.call.inputs = placed_;
+    recording_.call.seed = inputs.seed;
+  }
+  const auto describe = [this](const TensorRef& tensor) {
+    return DescribeTensor(tensor, device_.memory());
+  };
+  Reply reply;
+  reply.header["seed"] = inputs.seed;
+  ASSIGN_OR_RETURN(reply.header["args"], ValueToJson(args, reply.payload, describe));
+  ASSIGN_OR_RETURN(reply.header["kwargs"], ValueToJson(kwargs, reply.payload, describe));
+  return reply;
+}
+
+bool Session::InputsUnchanged() {
+  const CallInputs& inputs = options_.calls[result_.outputs.size()];
+  std::vector<at::Tensor> tensors;
+  for (const Value* value : {&inputs.args, &inputs.kwargs}) {
+    const absl::Status all = ForEachTensor(*value, [&](const Value& leaf) {
+      tensors.push_back(leaf.host);
+      return absl::OkStatus();
+    });
+    if (!all.ok()) return false;
+  }
+  // An input that was freed can no longer be compared, and no longer be changed.
+  for (size_t i = 0; i < placed_.size() && i < tensors.size(); ++i) {
+    if (device_.memory().Find(placed_[i].storage) == nullptr) continue;
+    if (!HoldsInput(tensors[i], placed_[i], device_)) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<Reply> Session::Output(const Json& message, absl::string_view payload) {
+  if (handler_.in_range()) return Hostile("an output in a benchmark or a graph");
+  ASSIGN_OR_RETURN(const Json* json, FieldOf(message, "value"));
+  ASSIGN_OR_RETURN(Value value, ParseValue(*json, payload));
+  const bool first = result_.outputs.empty();
+  int64_t bytes = 0;
+  RETURN_IF_ERROR(ForEachTensor(value, [&](const Value& leaf) -> absl::Status {
+    if (leaf.kind == Value::Kind::kHost) {
+      if (first) result_.host_output_bytes += static_cast<int64_t>(leaf.host.nbytes());
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(device_.memory().Check(leaf.tensor));
+    bytes += leaf.tensor.elements() * BytesOf(leaf.tensor.dtype);
+    if (bytes <= options_.limits.max_memory_bytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError("the candidate's outputs do not fit into memory");
+  }));
+  result_.inputs_unchanged.push_back(InputsUnchanged());
+  if (first) result_.traffic = device_.traffic();
+  ASSIGN_OR_RETURN(Value output, CopyOut(value, device_, first ? &result_.provenance : nullptr));
+  if (first) recording_.call.output = std::move(value);
+  result_.outputs.push_back(std::move(output));
+  if (result_.outputs.size() < options_.calls.size()) return BeginNextCall();
+  stage_ = Stage::kEnded;
+  Reply reply;
+  reply.header["end"] = true;
+  return reply;
+}
+
+absl::StatusOr<ReplayResult> Session::ReplayCall(const ReplayOptions& options) {
+  if (result_.outputs.empty()) return absl::FailedPreconditionError("there is no call to replay");
+  return Replay(recording_.call, *checkpoint_, options, device_);
+}
+
+absl::StatusOr<std::vector<at::Tensor>> Session::ReplayConstructor(uint64_t seed) {
+  if (!checkpoint_.has_value()) return absl::FailedPreconditionError("there is no constructor");
+  return ReplayInit(recording_, seed, device_);
+}
+
+}  // namespace tritonrl::device

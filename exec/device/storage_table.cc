@@ -1,0 +1,227 @@
+#include "exec/device/storage_table.h"
+
+#include <ATen/ops/_conj.h>
+#include <ATen/ops/_neg_view.h>
+#include <ATen/ops/from_blob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "exec/device/json.h"
+
+namespace tritonrl::device {
+namespace {
+
+constexpr int64_t kMaxFreed = 2'048;
+
+// Whether the elements are all bytes of one range.
+bool IsDense(const TensorRef& tensor) {
+  const auto span = SpanOf(tensor);
+  return span.ok() && HasDistinctElements(tensor) && *span - tensor.offset == tensor.elements();
+}
+
+}  // namespace
+
+at::ScalarType TagType(int64_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return at::kByte;
+    case 2:
+      return at::kShort;
+    case 4:
+      return at::kInt;
+    case 8:
+      return at::kLong;
+    default:
+      return at::kComplexDouble;
+  }
+}
+
+void FreeMemory::operator()(void* memory) const { free(memory); }
+
+absl::Status StorageTable::GiveMemory(Storage& storage) {
+  if (!storage.has_memory) {
+    RETURN_IF_ERROR(arena_->Commit(storage.data, storage.bytes));
+    auto* const shadow = static_cast<uint8_t*>(calloc(std::max<int64_t>(storage.bytes, 1), 1));
+    if (shadow == nullptr) {
+      arena_->Decommit(storage.data, storage.bytes);
+      return absl::ResourceExhaustedError("no memory for a storage");
+    }
+    storage.shadow.reset(shadow);
+    storage.has_memory = true;
+  } else {
+    memset(storage.shadow.get(), 0, static_cast<size_t>(storage.bytes));
+  }
+  if (storage.bytes > 0) {
+    memset(storage.data, static_cast<int>(poison_), static_cast<size_t>(storage.bytes));
+  }
+  return absl::OkStatus();
+}
+
+void StorageTable::DropFreedMemory() {
+  for (const auto& storage : storages_) {
+    if (storage->live || !storage->has_memory) continue;
+    arena_->Decommit(storage->data, storage->bytes);
+    storage->shadow.reset();
+    storage->has_memory = false;
+  }
+  freed_bytes_ = 0;
+  freed_ = 0;
+}
+
+absl::StatusOr<Storage*> StorageTable::Allocate(int64_t bytes, at::ScalarType made_as) {
+  if (bytes < 0 || bytes > limits_.max_memory_bytes - live_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("CUDA out of memory. Tried to allocate ",
+                                                     bytes, " bytes; ", live_bytes_, " of ",
+                                                     limits_.max_memory_bytes, " are in use."));
+  }
+  if (live_ >= limits_.max_live_storages || storages_.size() >= limits_.max_storages) {
+    return absl::ResourceExhaustedError("CUDA out of memory: too many tensors.");
+  }
+  if (bytes > limits_.max_memory_bytes - live_bytes_ - freed_bytes_) DropFreedMemory();
+  auto storage = std::make_unique<Storage>();
+  ASSIGN_OR_RETURN(storage->data, arena_->Reserve(bytes));
+  storage->number = static_cast<int64_t>(storages_.size()) + 1;
+  storage->bytes = bytes;
+  storage->made_as = made_as;
+  RETURN_IF_ERROR(GiveMemory(*storage));
+  storage->live = true;
+  ++live_;
+  live_bytes_ += bytes;
+  storages_.push_back(std::move(storage));
+  return storages_.back().get();
+}
+
+absl::Status StorageTable::Revive(int64_t number) {
+  Storage* const storage = FindAny(number);
+  if (storage == nullptr) return absl::InternalError("a storage is missing");
+  if (!storage->live) {
+    if (storage->has_memory) {
+      freed_bytes_ -= storage->bytes;
+      --freed_;
+    }
+    if (storage->bytes > limits_.max_memory_bytes - live_bytes_ - freed_bytes_) DropFreedMemory();
+    ++live_;
+    live_bytes_ += storage->bytes;
+    storage->live = true;
+  }
+  return GiveMemory(*storage);
+}
+
+void StorageTable::Free(int64_t number) {
+  Storage* const storage = Find(number);
+  if (storage == nullptr || storage->pinned) return;
+  storage->live = false;
+  --live_;
+  live_bytes_ -= storage->bytes;
+  freed_bytes_ += storage->bytes;
+  // Linux limits mappings as well as bytes.
+  if (++freed_ >= kMaxFreed) DropFreedMemory();
+}
+
+Storage* StorageTable::FindAny(int64_t number) {
+  if (number < 1 || number > static_cast<int64_t>(storages_.size())) return nullptr;
+  return storages_[number - 1].get();
+}
+
+Storage* StorageTable::Find(int64_t number) {
+  Storage* const storage = FindAny(number);
+  return storage != nullptr && storage->live ? storage : nullptr;
+}
+
+Storage* StorageTable::FindAddress(uint64_t address) {
+  const auto begin = [](const std::unique_ptr<Storage>& storage) {
+    return reinterpret_cast<uint64_t>(storage->data);
+  };
+  auto after = std::upper_bound(
+      storages_.begin(), storages_.end(), address,
+      [&](uint64_t wanted, const auto& storage) { return wanted < begin(storage); });
+  if (after == storages_.begin()) return nullptr;
+  Storage* const storage = std::prev(after)->get();
+  const uint64_t offset = address - reinterpret_cast<uint64_t>(storage->data);
+  return storage->live && offset < static_cast<uint64_t>(storage->bytes) ? storage : nullptr;
+}
+
+void StorageTable::ForEachLive(const std::function<void(Storage&)>& f) {
+  for (const auto& storage : storages_) {
+    if (storage->live) f(*storage);
+  }
+}
+
+absl::Status StorageTable::Check(const TensorRef& tensor) {
+  const Storage* const storage = Find(tensor.storage);
+  if (storage == nullptr) return Hostile("a tensor of a storage that does not exist");
+  ASSIGN_OR_RETURN(const int64_t span, SpanOf(tensor));
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(span, BytesOf(tensor.dtype), &bytes) || bytes > storage->bytes) {
+    return Hostile("a tensor outside of its storage");
+  }
+  // An expanded tensor may have more elements than memory, and work is by element.
+  if (tensor.elements() > limits_.max_memory_bytes) return Hostile("a tensor that is too large");
+  return absl::OkStatus();
+}
+
+at::Tensor StorageTable::View(const TensorRef& tensor) {
+  at::Tensor view = ViewOf(Find(tensor.storage)->data, tensor, tensor.dtype);
+  if (tensor.conjugate) view = at::_conj(view);
+  if (tensor.negative) view = at::_neg_view(view);
+  return view;
+}
+
+at::Tensor StorageTable::Tags(const TensorRef& tensor) {
+  char* const shadow = reinterpret_cast<char*>(Find(tensor.storage)->shadow.get());
+  return ViewOf(shadow, tensor, TagType(BytesOf(tensor.dtype)));
+}
+
+at::Tensor StorageTable::TagsOfByte(const TensorRef& tensor, int64_t byte) {
+  const int64_t size = BytesOf(tensor.dtype);
+  std::vector<int64_t> stride = tensor.stride;
+  for (int64_t& step : stride) step *= size;
+  uint8_t* const shadow = Find(tensor.storage)->shadow.get();
+  return at::from_blob(shadow + tensor.offset * size + byte, tensor.shape, stride,
+                       at::TensorOptions().dtype(at::kByte));
+}
+
+void StorageTable::Fill(const TensorRef& tensor, uint8_t tag) {
+  if (tensor.elements() == 0) return;
+  if (IsDense(tensor)) {
+    const int64_t size = BytesOf(tensor.dtype);
+    uint8_t* const tags = Find(tensor.storage)->shadow.get() + tensor.offset * size;
+    std::fill_n(tags, tensor.elements() * size, tag);
+    return;
+  }
+  for (int64_t byte = 0; byte < BytesOf(tensor.dtype); ++byte) TagsOfByte(tensor, byte).fill_(tag);
+}
+
+TagCounts StorageTable::Count(const TensorRef& tensor) {
+  std::array<int64_t, 256> histogram = {};
+  const auto add = [&](const uint8_t* tags, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) ++histogram[tags[i]];
+  };
+  const int64_t size = BytesOf(tensor.dtype);
+  if (tensor.elements() > 0 && IsDense(tensor)) {
+    add(Find(tensor.storage)->shadow.get() + tensor.offset * size, tensor.elements() * size);
+  } else if (tensor.elements() > 0) {
+    for (int64_t byte = 0; byte < size; ++byte) {
+      const at::Tensor tags = TagsOfByte(tensor, byte).contiguous();
+      add(tags.const_data_ptr<uint8_t>(), tags.numel());
+    }
+  }
+  TagCounts counts;
+  for (int tag = 0; tag < 256; ++tag) {
+    counts.bytes[tag % kTags] += histogram[tag];
+    if ((tag & kConverted) != 0) counts.converted += histogram[tag];
+    counts.total += histogram[tag];
+  }
+  return counts;
+}
+
+bool StorageTable::HasTag(const TensorRef& tensor, Tag tag) {
+  return Count(tensor).bytes[static_cast<int>(tag)] > 0;
+}
+
+}  // namespace tritonrl::device
