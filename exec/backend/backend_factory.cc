@@ -9,6 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "exec/client_run/client_job.h"
+#include "exec/client_run/executor_slots.h"
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/worker_setup.h"
 
@@ -40,9 +42,10 @@ ExecLimits WithGpuDefaults(const ExecLimits& asked) {
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
   if (name == "auto") return BackendKind::kAuto;
   if (name == "interpreter") return BackendKind::kInterpreter;
+  if (name == "native") return BackendKind::kNative;
   if (name == "cuda") return BackendKind::kCuda;
-  return absl::InvalidArgumentError(
-      absl::StrCat("backend \"", name, "\" is unknown; use \"auto\", \"interpreter\" or \"cuda\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "backend \"", name, "\" is unknown; use \"auto\", \"interpreter\", \"native\" or \"cuda\""));
 }
 
 bool HasNvidiaGpu() {
@@ -60,6 +63,18 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoo
   options.device = "interpreter";
   ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
                                                   /*shared_buffers=*/false));
+  return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
+}
+
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options) {
+  options.device = "interpreter";
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  ASSIGN_OR_RETURN(std::unique_ptr<ExecutorSlots> executors,
+                   ExecutorSlots::Create(options.workers, std::max(1, cores / options.workers)));
+  ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
+                                                  /*shared_buffers=*/false));
+  pools.executors = std::move(executors);
   return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
 }
 
@@ -89,7 +104,8 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
     return StartCudaBackend(std::move(pool));
   }
   if (pool.workers == 0) pool.workers = std::max(1u, std::thread::hardware_concurrency());
-  return StartInterpreterBackend(std::move(pool));
+  return kind == BackendKind::kNative ? StartNativeBackend(std::move(pool))
+                                      : StartInterpreterBackend(std::move(pool));
 }
 
 }  // namespace tritonrl

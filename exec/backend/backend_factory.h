@@ -15,10 +15,11 @@ namespace tritonrl {
 enum class BackendKind {
   kAuto,         // CUDA when this machine has an NVIDIA GPU, else the interpreter
   kInterpreter,  // compiles for sm_89, executes on the CPU, models the time
+  kNative,       // the same with an executor that holds all data: candidates have none
   kCuda,         // compiles, executes and times on the GPU
 };
 
-// Parses "auto", "interpreter" or "cuda". InvalidArgument lists the valid names.
+// Parses "auto", "interpreter", "native" or "cuda". InvalidArgument lists the valid names.
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name);
 
 struct BackendOptions {
@@ -41,6 +42,10 @@ bool HasNvidiaGpu();
 // Starts a backend that compiles candidates for sm_89, executes them on the CPU and models their
 // time. Sets options.device; keeps the other options.
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options);
+
+// Starts a backend as the one above whose candidates never hold data: their processes send commands
+// to executors in this process (exec/client_run).
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options);
 
 // Starts a backend that compiles, executes and times candidates on the GPU. Limits that `options`
 // leaves unset get defaults for a GPU. With more than one worker, checks share the GPU; a timing

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "exec/candidate/task_probes.h"
+#include "exec/client_run/client_run.h"
 #include "exec/outcome/classify_outcome.h"
 #include "exec/reference/job_json.h"
 
@@ -85,7 +86,10 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   reference_options.workers = shared_buffers ? options.workers + 2 : (options.workers + 1) / 2;
   reference_options.kept_bytes = cache_bytes;
   reference_options.cores = 0;  // references are trusted, and their operators use all cores
-  if (options.runner == "runner") reference_options.runner = "oracle_worker";
+  // Tests have runners of their own, for both.
+  if (options.runner == "runner" || !options.python_packages.empty()) {
+    reference_options.runner = "oracle_worker";
+  }
   auto reference_workers =
       std::async(std::launch::async, [&] { return WorkerPool::Start(reference_options); });
   BackendPools pools;
@@ -195,7 +199,10 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
                                   std::shared_ptr<const ReferenceResult> reference_result) {
   CandidateRun run;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    run = RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
+    run = pools_.executors != nullptr
+              ? RunClient(context, *reference_result, pools_.runners.get(), pools_.executors.get(),
+                          limits, deadline)
+              : RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
     run.result.set_attempts(attempt);
     // Only a lack of device memory justifies a retry alone: a job that exceeded its own limit would
     // exceed it again, while all other requests wait.

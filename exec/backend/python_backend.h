@@ -10,6 +10,7 @@
 
 #include "exec/backend/device_health.h"
 #include "exec/candidate/candidate_run.h"
+#include "exec/client_run/executor_slots.h"
 #include "exec/device_backend.h"
 #include "exec/device_gate.h"
 #include "exec/reference/reference_cache.h"
@@ -25,6 +26,9 @@ struct BackendPools {
   // References run in long-lived reference processes, which exchange tensors with candidates
   // through shared GPU buffers (reference_process.h).
   bool shared_buffers = false;
+  // If set, candidates hold no data: `runners` are their processes (exec/client), and these execute
+  // what they ask for.
+  std::unique_ptr<ExecutorSlots> executors;
 };
 
 // Starts both pools; options.workers is the number of runners. With `shared_buffers` (for GPUs and

@@ -1,0 +1,302 @@
+#include "exec/client_run/client_run.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "exec/candidate/call_judge.h"
+#include "exec/candidate/follow_up.h"
+#include "exec/candidate/run_conclusion.h"
+#include "exec/client_run/client_job.h"
+#include "exec/client_run/layout_values.h"
+#include "exec/client_run/recorded_calls.h"
+#include "exec/client_run/recording_rules.h"
+#include "exec/device/session.h"
+#include "exec/device_backend.h"
+#include "exec/outcome/classify_outcome.h"
+#include "exec/timing/roofline.h"
+
+namespace tritonrl {
+namespace {
+
+using device::Failure;
+using device::SessionResult;
+
+constexpr int64_t kMostArguments = 64;  // of a launch, in the result
+constexpr int kMostLaunches = 4096;     // in the result
+
+// The seed of the candidate's constructor while its process watches. Its commands run again under
+// the true one, of which the process can know nothing: what it computed by itself does not fit.
+uint64_t DecoySeed(uint64_t seed) {
+  const std::string hash = Sha256Hex(absl::StrCat("decoy ", seed));
+  return std::stoull(hash.substr(0, 15), nullptr, 16);
+}
+
+// Outcome of a failure in the candidate's own words.
+Outcome::Reason ReasonOf(const Failure& failure) {
+  // Names of Triton's errors; what raises them otherwise only harms itself.
+  for (const char* kind : {"CompilationError", "CompileTimeAssertionFailure",
+                           "UnsupportedLanguageConstruct", "PTXASError"}) {
+    if (failure.kind == kind) return Outcome::COMPILE_ERROR;
+  }
+  if (failure.kind == "MLIRError" || absl::StrContains(failure.text, "PassManager::run failed")) {
+    return Outcome::COMPILE_ERROR;
+  }
+  if (failure.phase == "import") return Outcome::IMPORT_ERROR;
+  if (failure.phase == "init") {
+    return absl::StrContains(failure.text, "the program defines no ModelNew")
+               ? Outcome::NO_MODEL_NEW
+               : Outcome::CONSTRUCT_ERROR;
+  }
+  if (failure.kind == "OutOfMemoryError") return Outcome::OUT_OF_MEMORY;
+  return Outcome::RUNTIME_ERROR;
+}
+
+class ClientRun {
+ public:
+  ClientRun(const JobContext& context, const ReferenceResult& reference_result,
+            ExecutorSlots* executors, const ExecLimits& limits, absl::Time deadline)
+      : context_(context),
+        request_(context.request),
+        reference_result_(reference_result),
+        executors_(*executors),
+        limits_(limits),
+        deadline_(deadline),
+        calls_(CallsOf(static_cast<int>(reference_result.inputs.size()))) {}
+
+  CandidateRun Run(WorkerPool* clients) {
+    CandidateRun run;
+    JobReport report;
+    absl::Status ran = Live(clients, /*with_decoy=*/request_.rules() != RULES_PAPER, &report);
+    // A constructor that reads what it drew may build another model under the true seed.
+    if (ran.ok() && result_.init_reads_that_differ > 0) {
+      ran = Live(clients, /*with_decoy=*/false, &report);
+    }
+    if (!ran.ok() && !session_status_.has_value()) {  // it never came to the candidate
+      SetOutcome(absl::IsDeadlineExceeded(ran) ? Outcome::DEADLINE : Outcome::INTERNAL_ERROR,
+                 Message(ran), run.result.mutable_outcome());
+      return run;
+    }
+    run.result = Classify(report, limits_, JobRole::kRunner);
+    run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
+                      StatusOf(run.result.outcome().reason()) == Outcome::STATUS_INFRA_ERROR;
+    if (run.worker_died) return run;
+    Describe(&run.result);
+    if (session_status_->ok()) {
+      // How the process ended after its last word is nothing to its result.
+      SetOutcome(Outcome::OK, "", run.result.mutable_outcome());
+      run.result.mutable_outcome()->clear_detail();
+      run.result.set_phase("done");
+      if (finding_.has_value()) Apply(*finding_, &run.result);
+    } else if (!absl::IsUnavailable(*session_status_)) {
+      EndedByExecutor(*session_status_, &run.result);
+    }
+    Conclude(request_, reference_result_, found_, &run.result);
+    return run;
+  }
+
+ private:
+  absl::Status Live(WorkerPool* clients, bool with_decoy, JobReport* report) {
+    found_ = RunFindings();
+    finding_.reset();
+    ASSIGN_OR_RETURN(VisibleValues visible, ReadVisibleValues(reference_result_.visible_layout,
+                                                              reference_result_.visible.view()));
+    ASSIGN_OR_RETURN(ExecutorSlots::Lease lease, executors_.Acquire(deadline_));
+    RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_);
+    device::Session session(Options(recorded, with_decoy), lease.arena(), executors_.compiler());
+    ASSIGN_OR_RETURN(std::unique_ptr<ClientJob> job,
+                     ClientJob::Start(clients, request_.task_id(), limits_, deadline_));
+    absl::StatusOr<SessionResult> served = session.Run(job->channel());
+    session_status_ = served.status();
+    if (served.ok()) {
+      result_ = *std::move(served);
+      if (!with_decoy || result_.init_reads_that_differ == 0) JudgeSession(&session, &recorded);
+    } else {
+      job->Cancel();
+    }
+    *report = job->Finish();
+    return *session_status_;
+  }
+
+  device::SessionOptions Options(const RecordedCalls& recorded, bool with_decoy) const {
+    device::SessionOptions options;
+    options.source = request_.candidate_source();
+    options.init_args = recorded.visible().args;
+    options.init_kwargs = recorded.visible().kwargs;
+    options.calls = recorded.LiveCalls();
+    options.keeps_state = reference_result_.has_buffers;
+    options.init_seed = context_.seeds.weights;
+    if (request_.rules() != RULES_PAPER) options.state = recorded.visible().state;
+    if (with_decoy) {
+      options.true_seed = context_.seeds.weights;
+      options.init_seed = DecoySeed(context_.seeds.weights);
+    }
+    for (const AtenOp& op : reference_result_.run.reference_ops()) {
+      // A mask that the reference draws may be drawn; nothing else that it computes is free.
+      if (op.name() == "aten.native_dropout" || op.name() == "aten.bernoulli_") {
+        options.also_allowed = {"native_dropout", "bernoulli_"};
+      }
+    }
+    options.threads = executors_.threads();
+    options.deadline = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds()));
+    options.limits.max_memory_bytes =
+        std::min<int64_t>(options.limits.max_memory_bytes, limits_.memory_bytes());
+    return options;
+  }
+
+  // Compares all calls; looks at the recording of a right candidate; leaves kernels out.
+  void JudgeSession(device::Session* session, RecordedCalls* recorded) {
+    if (result_.failure.has_value()) {
+      finding_ = ExplainFailure(result_);
+      if (!finding_.has_value()) finding_ = OwnWords(*result_.failure);
+      return;
+    }
+    launches_ = recorded->Launches(*session);  // without counts, should a call fail
+    if (request_.rules() != RULES_PAPER) finding_ = JudgeRecording(result_);
+    CallJudge judge(request_, reference_result_, recorded->access(), &found_);
+    for (size_t call = 0; call < calls_.size(); ++call) {
+      const absl::Status called = recorded->Call(call, result_, session);
+      if (!called.ok()) {
+        finding_ = RuleFinding{
+            absl::IsOutOfRange(called) ? Outcome::OUT_OF_BOUNDS : Outcome::RUNTIME_ERROR,
+            Message(called), 0};
+        return;
+      }
+      ++found_.compared;
+      if (!JudgeCall(static_cast<int>(call), *recorded, &judge)) return;
+    }
+    found_.asked = true;
+    if (!request_.skip_timing() && recorded->CountLaunches(session).ok()) {
+      launches_ = recorded->Launches(*session);
+    }
+    if (!request_.skip_ablation()) Ablate(session, recorded, &judge);
+  }
+
+  bool JudgeCall(int call, const RecordedCalls& recorded, CallJudge* judge) {
+    const int trial = calls_[call];
+    // The paper's rules have no second call on the same input.
+    if (request_.rules() == RULES_PAPER && call == 1) return true;
+    const std::vector<Leaf>& output = recorded.output();
+    if (!judge->Judge(trial, call, output)) return false;
+    if (call == 0 && !judge->CheckSharing(trial, output, recorded.inputs())) return false;
+    judge->NoteFollowing(trial, call, output);
+    if (request_.rules() == RULES_PAPER || reference_result_.mutates_inputs ||
+        recorded.inputs_unchanged()) {
+      return true;
+    }
+    found_.wrong.equal = false;
+    found_.wrong.message = "forward changed its inputs in place";
+    found_.wrong.mismatch.set_kind("input_changed");
+    found_.wrong.mismatch.set_trial(trial);
+    return false;
+  }
+
+  void Ablate(device::Session* session, RecordedCalls* recorded, CallJudge* judge) {
+    AblationSetup setup;
+    setup.trials = recorded->replayed_trials();
+    setup.is_right = [&](int trial, const std::vector<Leaf>& output) {
+      return judge->Compare(trial == 0 ? 0 : trial + 1, output).equal;
+    };
+    setup.keep = [&](const std::vector<Leaf>& output) { recorded->Keep(output); };
+    setup.same_as_kept = [&](const std::vector<Leaf>& output) {
+      return recorded->IsSameAsKept(output);
+    };
+    setup.memory_bytes = ~uint64_t{0} >> 1;
+    setup.until = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds() / 4));
+    found_.follow_up.ablation = tritonrl::Ablate(
+        setup, recorded->KernelNames(*session),
+        [&](const std::string& order) { return recorded->AblatedCall(order, session); });
+    found_.violation = found_.follow_up.ablation.violation;
+  }
+
+  static RuleFinding OwnWords(const Failure& failure) {
+    const std::string where = failure.line > 0 ? absl::StrCat(" at line ", failure.line) : "";
+    const char* what = failure.phase == "import"    ? "the candidate does not import"
+                       : failure.phase == "init"    ? "ModelNew cannot be constructed"
+                       : failure.phase == "forward" ? "forward failed"
+                                                    : "forward's result cannot be handed over";
+    return {ReasonOf(failure), absl::StrCat(what, where, ": ", failure.kind, ": ", failure.text),
+            failure.line};
+  }
+
+  void Apply(const RuleFinding& finding, ExecResult* result) const {
+    SetOutcome(finding.reason, finding.message, result->mutable_outcome());
+    result->mutable_outcome()->set_line(finding.line);
+    if (!result_.failure.has_value()) return;
+    result->mutable_outcome()->set_detail(result_.failure->text);
+    const std::string& phase = result_.failure->phase;
+    result->set_phase(phase == "init" ? "construct" : phase == "output" ? "forward" : phase);
+  }
+
+  static void EndedByExecutor(const absl::Status& status, ExecResult* result) {
+    const Outcome::Reason reason = absl::IsDeadlineExceeded(status)    ? Outcome::TIMEOUT
+                                   : absl::IsResourceExhausted(status) ? Outcome::RUNTIME_ERROR
+                                   : absl::IsInternal(status)          ? Outcome::INTERNAL_ERROR
+                                                                       : Outcome::BAD_RESULT;
+    // A limit that the pool enforced says more.
+    if (reason == Outcome::TIMEOUT && result->outcome().reason() != Outcome::EXITED &&
+        result->outcome().reason() != Outcome::DEADLINE) {
+      return;
+    }
+    SetOutcome(reason, Message(status), result->mutable_outcome());
+  }
+
+  // What the executor counted, and the modelled time.
+  void Describe(ExecResult* result) const {
+    if (finding_.has_value() && finding_->reason == Outcome::COMPILE_ERROR) {
+      result->set_compiled(false);
+    } else if (result_.counts.launches > 0) {
+      result->set_compiled(true);
+    }
+    const auto model = FindRooflineModel(request_.device_model());
+    double seconds = 0;
+    for (KernelLaunch launch : launches_) {
+      if (model.ok()) launch.set_modelled_seconds(LaunchSeconds(*model, launch));
+      seconds += launch.modelled_seconds();
+      while (launch.arguments_size() > kMostArguments) launch.mutable_arguments()->RemoveLast();
+      if (result->launches_size() < kMostLaunches) *result->add_launches() = std::move(launch);
+    }
+    for (const auto& [name, moved] : result_.traffic.operators) {
+      AtenOp* const op = result->add_candidate_ops();
+      op->set_name(absl::StrCat("aten.", name));
+      op->set_calls(moved.calls);
+      op->set_bytes(static_cast<double>(moved.bytes));
+      if (model.ok() && moved.bytes > 0) {
+        seconds += moved.calls * model->launch_seconds +
+                   static_cast<double>(moved.bytes) / model->dram_bytes;
+      }
+    }
+    if (!request_.skip_timing()) result->set_candidate_seconds(seconds);
+  }
+
+  const JobContext& context_;
+  const ExecRequest& request_;
+  const ReferenceResult& reference_result_;
+  ExecutorSlots& executors_;
+  const ExecLimits& limits_;
+  const absl::Time deadline_;
+  const std::vector<int> calls_;
+
+  std::optional<absl::Status> session_status_;
+  SessionResult result_;
+  std::vector<KernelLaunch> launches_;  // of the recorded call
+  std::optional<RuleFinding> finding_;
+  RunFindings found_;
+};
+
+}  // namespace
+
+CandidateRun RunClient(const JobContext& context, const ReferenceResult& reference_result,
+                       WorkerPool* clients, ExecutorSlots* executors, const ExecLimits& limits,
+                       absl::Time deadline) {
+  return ClientRun(context, reference_result, executors, limits, deadline).Run(clients);
+}
+
+}  // namespace tritonrl

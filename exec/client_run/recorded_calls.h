@@ -1,0 +1,89 @@
+// The calls of one candidate's forward: live ones, and replays of the recorded first one on the
+// inputs of other trials.
+#ifndef TRITONRL_EXEC_CLIENT_RUN_RECORDED_CALLS_H_
+#define TRITONRL_EXEC_CLIENT_RUN_RECORDED_CALLS_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "exec/candidate/call_judge.h"
+#include "exec/client_run/layout_values.h"
+#include "exec/compare/tensor_compare.h"
+#include "exec/device/session.h"
+#include "exec/messages.pb.h"
+#include "exec/reference/job_json.h"
+#include "exec/reference/reference_runner.h"
+
+namespace tritonrl {
+
+// The output of one call at a time; the next one overwrites it.
+class RecordedCalls {
+ public:
+  // `calls` is the trial of each call (CallsOf). All references must outlive this.
+  RecordedCalls(const JobContext& context, const ReferenceResult& reference_result,
+                VisibleValues visible, const std::vector<int>& calls);
+
+  const VisibleValues& visible() const { return visible_; }
+
+  // The calls that the candidate's process makes: the first two trials, and trials whose inputs
+  // differ from the first in more than contents, as another shape may need other launches. All
+  // calls, if the outputs may depend on the calls before.
+  std::vector<device::CallInputs> LiveCalls() const;
+  // Trials from the first on that a replay can run.
+  int replayed_trials() const;
+
+  // Makes call number `call` the current one. Errors: of the replayed commands; Internal;
+  // FailedPrecondition if the replay read other contents than the recording, so that forward might
+  // have gone another way.
+  absl::Status Call(size_t call, const device::SessionResult& live, device::Session* session);
+
+  // Of the current call.
+  const std::vector<Leaf>& output() const { return output_.leaves; }
+  bool inputs_unchanged() const { return inputs_unchanged_; }
+  // Of the recorded call, with addresses, as those of its output.
+  const std::vector<Leaf>& inputs() const { return inputs_; }
+  // Compares the current output; refers to this.
+  OutputAccess access();
+
+  // Counts what the launches of the recorded call do, unless a replay has done so.
+  absl::Status CountLaunches(device::Session* session);
+  // The launches of the recorded call, without modelled times; with counts if there are any.
+  std::vector<KernelLaunch> Launches(const device::Session& session) const;
+  // The message that names the kernels for Ablate.
+  std::string KernelNames(const device::Session& session);
+  // Answers an order of Ablate by a replay. Null if the order makes no sense.
+  std::optional<std::string> AblatedCall(const std::string& order, device::Session* session);
+  void Keep(const std::vector<Leaf>& output);
+  bool IsSameAsKept(const std::vector<Leaf>& output);
+
+ private:
+  bool IsReplayed(int trial) const;
+  device::CallInputs InputsOf(int trial) const;
+  absl::Status Take(const device::Value& output);
+  // Gives the current output, of the recorded call, the addresses of its tensors.
+  void NoteAddresses(const device::Session& session);
+  int LineOf(absl::string_view kernel) const;
+
+  const JobContext& context_;
+  const ReferenceResult& reference_result_;
+  const VisibleValues visible_;
+  const std::vector<int>& calls_;
+  std::vector<int> live_trials_;
+
+  LeavesInMemory output_;
+  bool inputs_unchanged_ = true;
+  std::vector<Leaf> inputs_;
+  std::vector<std::string> kernels_;          // names, in the order of the first launch
+  std::vector<device::LaunchCounts> counts_;  // of the recorded call's launches
+  SavedOutput kept_;
+  int ablated_ = 0;  // calls
+};
+
+}  // namespace tritonrl
+
+#endif  // TRITONRL_EXEC_CLIENT_RUN_RECORDED_CALLS_H_

@@ -1,0 +1,129 @@
+#include "exec/client_run/recording_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace tritonrl {
+namespace {
+
+using device::Incident;
+using device::Phase;
+using device::SessionResult;
+using device::Tag;
+using device::TagCounts;
+
+// Operators may move so much beside the kernels: copies to another layout before and after them.
+constexpr double kMostNeutralShare = 4;
+constexpr int64_t kFreeNeutralBytes = 1 << 20;
+
+// What constructors of layers do to weights that they drew: bounds and scales, as in
+// torch.nn.init, and changes of sign.
+constexpr std::array<absl::string_view, 22> kInitArithmetic = {
+    "abs",        "add",      "clamp", "clamp_max", "clamp_min",
+    "diag",       "diagonal", "div",   "exp",       "erfinv",
+    "linalg_qr",  "log",      "mul",   "neg",       "norm_except_dim",
+    "reciprocal", "rsqrt",    "rsub",  "sign",      "sqrt",
+    "sub",        "t"};
+
+int64_t BytesWith(const TagCounts& counts, Tag tag) {
+  return counts.bytes[static_cast<size_t>(tag)];
+}
+
+std::optional<RuleFinding> JudgeProvenance(const SessionResult& session) {
+  int64_t total = session.host_output_bytes, by_kernels = 0;
+  int64_t from_host = session.host_output_bytes;
+  for (const TagCounts& counts : session.provenance) {
+    total += counts.total;
+    // The few elements that operators may compute are the kernels' work if they depend on it, which
+    // leaving the kernels out shows.
+    by_kernels += BytesWith(counts, Tag::kKernel) + BytesWith(counts, Tag::kSmall);
+    from_host += BytesWith(counts, Tag::kHost);
+  }
+  if (total == 0) return std::nullopt;
+  if (from_host > 0) {
+    return RuleFinding{Outcome::RUNTIME_COMPUTE,
+                       absl::StrCat(from_host, " of ", total,
+                                    " bytes of the result came from the program, not from a "
+                                    "kernel")};
+  }
+  if (by_kernels > 0) return std::nullopt;
+  return RuleFinding{Outcome::RUNTIME_COMPUTE,
+                     absl::StrCat("no kernel wrote any of the ", total,
+                                  " bytes of the result: operators of torch made it")};
+}
+
+std::optional<RuleFinding> JudgeTraffic(const SessionResult& session) {
+  const device::Traffic& traffic = session.traffic;
+  if (traffic.fills_over_kernel_bytes > 0) {
+    return RuleFinding{Outcome::RUNTIME_COMPUTE,
+                       absl::StrCat("operators of torch filled memory that a kernel had written, ",
+                                    traffic.fills_over_kernel_bytes, " times")};
+  }
+  const double allowed =
+      kMostNeutralShare * static_cast<double>(traffic.kernel_bytes) + kFreeNeutralBytes;
+  if (static_cast<double>(traffic.neutral_bytes) <= allowed) return std::nullopt;
+  return RuleFinding{
+      Outcome::RUNTIME_COMPUTE,
+      absl::StrFormat("operators of torch moved %d bytes in forward, the kernels at most %d",
+                      traffic.neutral_bytes, traffic.kernel_bytes)};
+}
+
+std::optional<RuleFinding> JudgeConstructor(const SessionResult& session) {
+  for (const auto& [name, elements] : session.of_weights) {
+    if (elements <= device::SessionLimits().max_small_elements) continue;
+    const absl::string_view base = absl::StripSuffix(name, "_");
+    if (std::find(kInitArithmetic.begin(), kInitArithmetic.end(), base) != kInitArithmetic.end()) {
+      continue;
+    }
+    return RuleFinding{Outcome::RUNTIME_COMPUTE,
+                       absl::StrCat("the constructor computes on its weights with aten::", name)};
+  }
+  return std::nullopt;
+}
+
+// The first of forward; else null.
+const Incident* FirstOfForward(const std::vector<Incident>& incidents) {
+  for (const Incident& incident : incidents) {
+    if (incident.phase == Phase::kForward) return &incident;
+  }
+  return nullptr;
+}
+
+Outcome::Reason ReasonOf(const Incident& incident) {
+  switch (incident.code) {
+    case absl::StatusCode::kOutOfRange:
+      return Outcome::OUT_OF_BOUNDS;
+    case absl::StatusCode::kDeadlineExceeded:
+      return Outcome::TIMEOUT;
+    case absl::StatusCode::kUnimplemented:
+      return Outcome::NOT_EXECUTABLE;
+    case absl::StatusCode::kResourceExhausted:
+      return Outcome::OUT_OF_MEMORY;
+    default:
+      return Outcome::RUNTIME_ERROR;
+  }
+}
+
+}  // namespace
+
+std::optional<RuleFinding> JudgeRecording(const SessionResult& session) {
+  if (auto finding = JudgeProvenance(session)) return finding;
+  if (auto finding = JudgeTraffic(session)) return finding;
+  return JudgeConstructor(session);
+}
+
+std::optional<RuleFinding> ExplainFailure(const SessionResult& session) {
+  const Incident* const error = FirstOfForward(session.counts.kernel_errors);
+  const Incident* const refusal = FirstOfForward(session.counts.refusals);
+  if (error != nullptr) return RuleFinding{ReasonOf(*error), error->text, error->line};
+  if (refusal == nullptr) return std::nullopt;
+  return RuleFinding{Outcome::RUNTIME_COMPUTE, refusal->text, refusal->line};
+}
+
+}  // namespace tritonrl
