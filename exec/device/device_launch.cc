@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kMaxTableBytes = 1 << 20;
 constexpr size_t kMaxArguments = 1'024;
+// A loop over a splat pointer counts more bytes than anything can move.
+constexpr double kMostBytes = 1e18;
 
 void AddOnce(Storage* storage, std::vector<Storage*>& storages) {
   if (storage == nullptr) return;
@@ -121,8 +123,9 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
   if (options_.check) settings.findings = &findings_;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
   if (counts != nullptr) {
-    traffic_.kernel_bytes +=
-        static_cast<int64_t>(counts->load_bytes + counts->store_bytes + counts->atomic_bytes);
+    const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;
+    const double sum = static_cast<double>(traffic_.kernel_bytes) + moved;
+    traffic_.kernel_bytes = static_cast<int64_t>(std::min(sum, kMostBytes));
   } else {
     for (const Storage* storage : storages) traffic_.kernel_bytes += storage->bytes;
   }
