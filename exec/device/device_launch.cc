@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"

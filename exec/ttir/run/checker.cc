@@ -58,7 +58,8 @@ void Checker::Add(Finding::Kind kind, const Step& step, int64_t element, std::st
 
 std::string Checker::NameOf(int64_t pointer) const {
   const MemoryRegion& region = *launch_.memory.Find(pointer);
-  return absl::StrCat("byte ", AddressOf(pointer) - region.begin, " of ", region.name);
+  return absl::StrCat("byte ", AddressOf(pointer) - region.begin, " of ",
+                      region.name.empty() ? "unnamed memory" : region.name);
 }
 
 void Checker::CheckDivisibility(const CompiledKernel::Argument& argument, uint64_t value) {
