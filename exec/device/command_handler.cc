@@ -252,6 +252,7 @@ absl::StatusOr<Reply> CommandHandler::Read(const Json& message) {
     return Refuse(status, LineOf(message));
   }
   ++counts_.reads;
+  if (phase_ == Phase::kInit) device_.NoteReadOfInit(tensor);
   const auto value = CopyOut(Value::Tensor(tensor), device_, nullptr);
   if (!value.ok()) return Refuse(value.status(), LineOf(message));
   Reply reply;
@@ -330,6 +331,9 @@ absl::StatusOr<Reply> CommandHandler::Launch(const Json& message, absl::string_v
     range_->spent += absl::Now() - began;
   } else {
     ++counts_.launches;
+  }
+  if (status.ok() && phase_ == Phase::kInit && !range_.has_value()) {
+    device_.NoteLaunchOfInit(launch);
   }
   if (status.ok()) Record(std::move(launch));
   return AfterLaunch(status, line);

@@ -1,16 +1,22 @@
 #include "exec/device/device.h"
 
 #include <ATen/ops/full.h>
+#include <string.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/device/neutral_operators.h"
 #include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
 namespace {
+
+// What constructors do with a few numbers, as the largest weight for a scale.
+constexpr int64_t kMaxSmallOfWeights = 256;
+constexpr int64_t kMaxRandomElementsRead = 64;
 
 int64_t BytesIn(const TensorRef& tensor) { return tensor.elements() * BytesOf(tensor.dtype); }
 
@@ -172,6 +178,53 @@ absl::Status Device::TagJoin(const BoundCall& bound, const TensorRef& result) {
   return CatchTorch([&] { memory_.Tags(result).copy_(tags[0].items[0].tensor); });
 }
 
+// Initialisers scale what they drew; the product of two draws is none of theirs.
+void Device::NoteOfWeights(const BoundCall& bound, int64_t random) {
+  int64_t elements = bound.most_elements();
+  if (elements <= limits().max_small_elements) {
+    small_of_weights_ += elements;
+    if (small_of_weights_ > kMaxSmallOfWeights) elements = small_of_weights_;
+  }
+  const std::string& name = bound.call->name;
+  const bool is_product = random > 1 && (name.rfind("mul", 0) == 0 || name.rfind("div", 0) == 0);
+  int64_t& most = of_weights_[is_product ? "products of two" : name];
+  most = std::max(most, elements);
+}
+
+void Device::NoteLaunchOfInit(const LaunchCommand& launch) {
+  const std::vector<Storage*> storages = StoragesOf(launch);
+  const auto random = static_cast<uint8_t>(Tag::kRandom);
+  const bool of_random = std::any_of(storages.begin(), storages.end(), [&](Storage* storage) {
+    return memchr(storage->shadow.get(), random, static_cast<size_t>(storage->bytes)) != nullptr;
+  });
+  if (!of_random) return;
+  for (Storage* const storage : storages) {
+    uint8_t* const tags = storage->shadow.get();
+    for (int64_t i = 0; i < storage->bytes; ++i) {
+      if (tags[i] != static_cast<uint8_t>(Tag::kKernel)) continue;
+      tags[i] = random;
+      of_weights_by_kernels_[storage->number] = kernels_.Find(launch.kernel)->name;
+    }
+  }
+}
+
+void Device::NoteReadOfInit(const TensorRef& tensor) {
+  if (!memory_.HasTag(tensor, Tag::kRandom)) return;
+  random_elements_read_ += tensor.elements();
+  if (random_elements_read_ > kMaxRandomElementsRead)
+    of_weights_["the host"] = random_elements_read_;
+}
+
+void Device::EndInit() {
+  for (const auto& [storage, kernel] : of_weights_by_kernels_) {
+    const Storage* const made = memory_.Find(storage);
+    if (made == nullptr) continue;
+    int64_t& most = of_weights_[absl::StrCat("kernel ", kernel)];
+    most = std::max(most, made->bytes / BytesOf(made->made_as));
+  }
+  of_weights_by_kernels_.clear();
+}
+
 absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
                                 const std::vector<PlacedList>& results) {
   const Treatment treatment = TreatmentOf(*bound.call);
@@ -203,15 +256,16 @@ absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
   Tag tag = phase == Phase::kForward ? Tag::kSmall : Tag::kConstant;
   if (treatment == Treatment::kFill) tag = Tag::kConstant;
   const bool draws = treatment == Treatment::kRandom || bound.call->name == "native_dropout";
-  const bool of_random =
-      phase == Phase::kInit && treatment == Treatment::kOther &&
-      std::any_of(bound.tensors.begin(), bound.tensors.end(),
-                  [&](const TensorRef* tensor) { return memory_.HasTag(*tensor, Tag::kRandom); });
-  if (draws || of_random) tag = Tag::kRandom;
-  if (of_random && !draws) {
-    int64_t& most = of_weights_[bound.call->name];
-    most = std::max(most, bound.most_elements());
-  }
+  const bool may_use_weights =
+      phase == Phase::kInit && (treatment == Treatment::kOther || treatment == Treatment::kJoin);
+  const auto random =
+      !may_use_weights
+          ? 0
+          : std::count_if(bound.tensors.begin(), bound.tensors.end(), [&](const TensorRef* tensor) {
+              return memory_.HasTag(*tensor, Tag::kRandom);
+            });
+  if (draws || random > 0) tag = Tag::kRandom;
+  if (random > 0 && !draws && treatment == Treatment::kOther) NoteOfWeights(bound, random);
   return CatchTorch([&] {
     for (const TensorRef& tensor : written) memory_.Fill(tensor, static_cast<uint8_t>(tag));
   });

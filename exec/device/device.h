@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,8 @@ class Device {
  public:
   struct Options {
     SessionLimits limits;
-    int threads = 1;  // of a launch
-    bool check = false;  // launches are checked, and findings() grows
+    int threads = 1;                               // of a launch
+    bool check = false;                            // launches are checked, and findings() grows
     std::function<void(absl::string_view)> print;  // gets what kernels print; may be null
   };
   Device(Arena* arena, KernelCompiler* compiler, const Options& options);
@@ -67,13 +68,23 @@ class Device {
   const KernelTable& kernels() const { return kernels_; }
   Traffic& traffic() { return traffic_; }
   // Operators of the constructor that computed on random numbers, by name, with the elements of
-  // their largest tensor.
+  // their largest tensor. A name with a space is no operator's: "kernel k", "the host" (elements
+  // that were read), "products of two".
   const std::map<std::string, int64_t>& of_weights() const { return of_weights_; }
+  // A launch, or a read, of the constructor that happened: what becomes of random numbers. A result
+  // that a kernel computed on them counts if it is there when the constructor ends.
+  void NoteLaunchOfInit(const LaunchCommand& launch);
+  void NoteReadOfInit(const TensorRef& tensor);
+  void EndInit();
   const SessionLimits& limits() const { return options_.limits; }
   const std::vector<LaunchFinding>& findings() const { return findings_; }
 
   // Launches stop at this time.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
+  // While set, a launch that only copies bytes of one argument to another gives them the tags that
+  // they had there, unless they come from one of these storages: it did no work that the operator
+  // before it could not have done. Null: all that launches store is theirs.
+  void set_originals(const std::set<int64_t>* originals) { originals_ = originals; }
   // While a log is set, it keeps what commands are about to overwrite.
   void set_undo_log(UndoLog* log) { undo_log_ = log; }
 
@@ -87,7 +98,7 @@ class Device {
                                                       bool again, std::vector<TensorRef>& made);
 
   // The storages that a checked launch may touch: those of its arguments, and those whose addresses
-  // stand in integer arguments or in arguments that are tables of 64-bit integers.
+  // stand in integer arguments, or in tables of 64-bit integers among these storages.
   std::vector<Storage*> StoragesOf(const LaunchCommand& launch);
 
   // InvalidArgument "the candidate's process sent ...": kernel, grid or arguments cannot be.
@@ -108,8 +119,11 @@ class Device {
                           const std::vector<PlacedList>& results);
   absl::Status TagJoin(const BoundCall& bound, const TensorRef& result);
   void TagCopy(const BoundCall& bound);
+  void NoteOfWeights(const BoundCall& bound, int64_t random);
   std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
-  LaunchSettings SettingsOf();
+  void FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
+                    const std::vector<std::vector<char>>& before);
+  LaunchSettings SettingsOf(const std::vector<Storage*>& storages);
 
   Options options_;
   StorageTable memory_;
@@ -117,8 +131,12 @@ class Device {
   KernelTable kernels_;
   Traffic traffic_;
   std::map<std::string, int64_t> of_weights_;
+  std::map<int64_t, std::string> of_weights_by_kernels_;  // storage -> kernel
+  int64_t small_of_weights_ = 0;                          // elements
+  int64_t random_elements_read_ = 0;
   absl::Time deadline_ = absl::InfiniteFuture();
   UndoLog* undo_log_ = nullptr;
+  const std::set<int64_t>* originals_ = nullptr;
   std::vector<LaunchFinding> findings_;
 };
 

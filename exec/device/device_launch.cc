@@ -16,6 +16,20 @@ constexpr size_t kMaxArguments = 1'024;
 // A loop over a splat pointer counts more bytes than anything can move.
 constexpr double kMostBytes = 1e18;
 
+struct ByteRange {
+  int64_t begin = 0, end = 0;
+};
+
+// From the first to the last byte that is another one now.
+ByteRange ChangedBytes(const std::vector<char>& before, const Storage& storage) {
+  ByteRange range{0, storage.bytes};
+  while (range.begin < range.end && before[range.begin] == storage.data[range.begin]) ++range.begin;
+  while (range.end > range.begin && before[range.end - 1] == storage.data[range.end - 1]) {
+    --range.end;
+  }
+  return range;
+}
+
 void AddOnce(Storage* storage, std::vector<Storage*>& storages) {
   if (storage == nullptr) return;
   if (std::find(storages.begin(), storages.end(), storage) == storages.end()) {
@@ -58,9 +72,12 @@ std::vector<Storage*> Device::StoragesOf(const LaunchCommand& launch) {
     if (argument.kind == Value::Kind::kInteger) {
       AddOnce(memory_.FindAddress(static_cast<uint64_t>(argument.integer)), storages);
     }
-    if (argument.kind != Value::Kind::kTensor) continue;
-    Storage* const storage = memory_.Find(argument.tensor.storage);
-    AddOnce(storage, storages);
+    if (argument.kind == Value::Kind::kTensor) {
+      AddOnce(memory_.Find(argument.tensor.storage), storages);
+    }
+  }
+  for (size_t i = 0; i < storages.size() && i < kMaxArguments; ++i) {  // a table may name tables
+    const Storage* const storage = storages[i];
     const bool table = storage->made_as == at::kLong || storage->made_as == at::kUInt64;
     if (!table || storage->bytes > kMaxTableBytes) continue;
     for (int64_t at = 0; at + 8 <= storage->bytes; at += 8) {
@@ -96,18 +113,52 @@ std::vector<LaunchArgument> Device::ArgumentsOf(const LaunchCommand& launch) {
   return arguments;
 }
 
-LaunchSettings Device::SettingsOf() {
+// A kernel reaches only what its arguments name: what is undone after a benchmark, and whose bytes
+// are marked, is found in the same way.
+LaunchSettings Device::SettingsOf(const std::vector<Storage*>& storages) {
   LaunchSettings settings;
   settings.threads = options_.threads;
   settings.print = options_.print;
   settings.shadow_tag = static_cast<uint8_t>(Tag::kKernel);
   settings.expired = [deadline = deadline_] { return absl::Now() > deadline; };
-  memory_.ForEachLive([&](Storage& storage) {
-    if (storage.bytes == 0) return;
-    settings.reachable.push_back({absl::StrCat("storage ", storage.number), storage.data,
-                                  storage.bytes, storage.shadow.get()});
-  });
+  for (const Storage* const storage : storages) {
+    if (storage->bytes == 0) continue;
+    settings.reachable.push_back({absl::StrCat("storage ", storage->number), storage->data,
+                                  storage->bytes, storage->shadow.get()});
+  }
   return settings;
+}
+
+void Device::FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
+                          const std::vector<std::vector<char>>& before) {
+  const auto place = [](const TensorRef& tensor) { return tensor.offset * BytesOf(tensor.dtype); };
+  const auto index = [&](const TensorRef& tensor) {
+    return std::find(storages.begin(), storages.end(), memory_.Find(tensor.storage)) -
+           storages.begin();
+  };
+  for (const Value& to : launch.arguments) {
+    if (to.kind != Value::Kind::kTensor) continue;
+    Storage& target = *memory_.Find(to.tensor.storage);
+    const ByteRange changed = ChangedBytes(before[index(to.tensor)], target);
+    if (changed.begin == changed.end) continue;
+    for (const Value& from : launch.arguments) {
+      if (from.kind != Value::Kind::kTensor || from.tensor.storage == to.tensor.storage ||
+          originals_->count(from.tensor.storage) > 0) {
+        continue;
+      }
+      const std::vector<char>& bytes = before[index(from.tensor)];
+      const int64_t begin = changed.begin - place(to.tensor) + place(from.tensor);
+      const int64_t count = changed.end - changed.begin;
+      if (begin < 0 || begin + count > static_cast<int64_t>(bytes.size()) ||
+          memcmp(bytes.data() + begin, target.data + changed.begin, static_cast<size_t>(count)) !=
+              0) {
+        continue;
+      }
+      const uint8_t* const tags = memory_.Find(from.tensor.storage)->shadow.get() + begin;
+      std::copy_n(tags, count, target.shadow.get() + changed.begin);
+      break;
+    }
+  }
 }
 
 absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts) {
@@ -117,10 +168,17 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
   if (undo_log_ != nullptr) {
     for (const Storage* storage : storages) undo_log_->Keep(*storage);
   }
-  LaunchSettings settings = SettingsOf();
+  LaunchSettings settings = SettingsOf(storages);
   settings.counts = counts;
+  std::vector<std::vector<char>> before;
+  if (originals_ != nullptr) {
+    for (const Storage* storage : storages) {
+      before.emplace_back(storage->data, storage->data + storage->bytes);
+    }
+  }
   if (options_.check) settings.findings = &findings_;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
+  if (originals_ != nullptr) FollowCopies(launch, storages, before);
   if (counts != nullptr) {
     const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;
     const double sum = static_cast<double>(traffic_.kernel_bytes) + moved;

@@ -29,6 +29,8 @@ struct SessionLimits {
   // Each storage takes two mappings of its own, and Linux allows 65,530.
   int64_t max_live_storages = 24'576;
   int64_t max_storages = 200'000;  // ever made
+  // Of one call's result on the host: an expanded tensor has more elements than memory.
+  int64_t max_output_bytes = int64_t{4} << 30;
   int64_t max_init_read_bytes = 1 << 20;
   int64_t max_read_elements = 16;          // of one read in forward
   int64_t max_read_elements_of_call = 64;  // of all reads of one call

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/device/init_operators.h"
@@ -52,7 +53,21 @@ absl::Status Computes(const BoundCall& bound) {
                                                   bound.most_elements(), " elements"));
 }
 
-absl::Status CheckCopy(const BoundCall& bound, StorageTable& memory, const SessionLimits& limits) {
+// A copy that computes is for few elements, all together.
+absl::Status CountSmallCast(at::ScalarType from, at::ScalarType made_as, at::ScalarType to,
+                            int64_t elements, const SessionLimits& limits, CallBudget& budget) {
+  SessionLimits none = limits;
+  none.max_small_elements = 0;
+  const absl::Status computes = CheckCast(from, made_as, to, elements, none);
+  if (computes.ok()) return absl::OkStatus();
+  budget.small_elements += elements;
+  const bool few = elements <= limits.max_small_elements &&
+                   budget.small_elements <= limits.max_small_elements_of_call;
+  return few ? absl::OkStatus() : computes;
+}
+
+absl::Status CheckCopy(const BoundCall& bound, StorageTable& memory, const SessionLimits& limits,
+                       CallBudget& budget) {
   const Value* const target = bound.Find("self");
   const Value* const source = bound.Find("src");
   if (target == nullptr || target->kind != Value::Kind::kTensor || source == nullptr) {
@@ -62,16 +77,20 @@ absl::Status CheckCopy(const BoundCall& bound, StorageTable& memory, const Sessi
   if (source->kind != Value::Kind::kTensor) {
     if (source->kind != Value::Kind::kHost) return absl::OkStatus();  // one number
     const at::ScalarType type = source->host.scalar_type();
-    return CheckCast(type, type, target->tensor.dtype, elements, limits);
+    if (source->host.numel() <= 1) return absl::OkStatus();  // one number of the program
+    return CountSmallCast(type, type, target->tensor.dtype, elements, limits, budget);
   }
   const TensorRef& from = source->tensor;
-  if ((from.negative != target->tensor.negative || from.conjugate != target->tensor.conjugate) &&
-      elements > limits.max_small_elements) {
-    return absl::PermissionDeniedError("a copy of a negative or conjugate view computes");
+  if (from.negative != target->tensor.negative || from.conjugate != target->tensor.conjugate) {
+    budget.small_elements += elements;
+    if (elements > limits.max_small_elements ||
+        budget.small_elements > limits.max_small_elements_of_call) {
+      return absl::PermissionDeniedError("a copy of a negative or conjugate view computes");
+    }
   }
   RETURN_IF_ERROR(CheckOverlap(target->tensor, from, memory));
   const at::ScalarType made_as = memory.Find(from.storage)->made_as;
-  return CheckCast(from.dtype, made_as, target->tensor.dtype, elements, limits);
+  return CountSmallCast(from.dtype, made_as, target->tensor.dtype, elements, limits, budget);
 }
 
 // Whether all tensors have the same type, so that the operator moves elements unchanged.
@@ -132,6 +151,11 @@ absl::Status CountUploads(const BoundCall& bound, const SessionLimits& limits, C
 Treatment TreatmentOf(const OperatorCall& call) {
   // Probabilities in a tensor are data.
   if (call.name == "bernoulli_" && call.overload != "float") return Treatment::kOther;
+  // Ends in tensors: the points between are means, those of logspace are powers.
+  if ((call.name == "linspace" || call.name == "logspace") &&
+      absl::StrContains(call.overload, "Tensor")) {
+    return Treatment::kOther;
+  }
   const auto found = NeutralOperators().find(call.name);
   return found == NeutralOperators().end() ? Treatment::kOther : found->second;
 }
@@ -208,7 +232,7 @@ absl::Status CheckForward(const BoundCall& bound, StorageTable& memory, const Fo
       RETURN_IF_ERROR(CheckTraps(bound, memory));
       return CheckSize(bound, bytes_left);
     case Treatment::kCopy:
-      return CheckCopy(bound, memory, rules.limits);
+      return CheckCopy(bound, memory, rules.limits, budget);
     case Treatment::kJoin:
       if (!HaveOneType(bound)) break;
       RETURN_IF_ERROR(CheckJoin(bound, rules.limits));

@@ -43,6 +43,22 @@ TEST_F(NeutralOperatorsTest, SmallOperatorsMayNotMakeLargeTensors) {
   EXPECT_EQ(budget_.small_elements, 4);
 }
 
+TEST_F(NeutralOperatorsTest, RangesBetweenTensorsAreRefused) {
+  const int x = Make(2);
+  const std::string ends = FloatTensor(x, 1) + "," + FloatTensor(x, 1, 1);
+  ExpectRefused(Forward(Call("linspace", "Tensor_Tensor", ends + ",3")), "aten::linspace computes");
+  ExpectRefused(Forward(Call("logspace", "Tensor_Tensor", ends + ",3")), "aten::logspace computes");
+}
+
+TEST_F(NeutralOperatorsTest, SmallCastsHaveABudgetTogether) {
+  const int f = Make(16);
+  const int i = Make(16, at::kInt);
+  const std::string ints = TensorText(i, "int32", "16", "1");
+  for (int k = 0; k < 4; ++k) EXPECT_TRUE(Copy(ints, FloatTensor(f, 16)).ok());
+  ExpectRefused(Copy(ints, FloatTensor(f, 16)), "a cast from float32 to int32 rounds");
+  EXPECT_TRUE(Copy(FloatTensor(f, 16), ints).ok());
+}
+
 TEST_F(NeutralOperatorsTest, InternalOperatorsAreNeverRun) {
   const int x = Make(4);
   ExpectRefused(Forward(Call("set_", "source_Tensor", FloatTensor(x, 4) + "," + FloatTensor(x, 4))),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -190,7 +191,7 @@ absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& 
   device.set_undo_log(nullptr);
   device.memory().set_poison(options.poison);
   FreeOthers(checkpoint, device);
-  RETURN_IF_ERROR(ReturnTo(checkpoint, device));
+  if (!options.keeps_state) RETURN_IF_ERROR(ReturnTo(checkpoint, device));
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
     RETURN_IF_ERROR(WriteInput(options.inputs[i], call.inputs[i], device));
@@ -198,7 +199,13 @@ absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& 
   device.generators().Seed(0, options.seed.value_or(call.seed));
   device.traffic() = Traffic();
   ReplayResult result;
-  ASSIGN_OR_RETURN(result.run, RunCommands(call.commands, Phase::kForward, options.run, device));
+  std::set<int64_t> originals(checkpoint.storages.begin(), checkpoint.storages.end());
+  for (const TensorRef& input : call.inputs) originals.insert(input.storage);
+  device.set_originals(options.follow_copies ? &originals : nullptr);
+  auto run = RunCommands(call.commands, Phase::kForward, options.run, device);
+  device.set_originals(nullptr);
+  RETURN_IF_ERROR(run.status());
+  result.run = *std::move(run);
   result.traffic = device.traffic();
   result.inputs_unchanged = true;
   for (size_t i = 0; i < call.inputs.size(); ++i) {

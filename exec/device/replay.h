@@ -49,6 +49,12 @@ struct ReplayOptions {
   RunOptions run;
   Poison poison = Poison::kOnes;
   absl::Time deadline = absl::InfiniteFuture();
+  // Whether the call finds what the one before it left in memory that is older than a call. Else it
+  // begins as the recorded one.
+  bool keeps_state = false;
+  // Whether provenance follows launches that only copy (Device::set_originals): the call's inputs
+  // and what was there before it are the originals.
+  bool follow_copies = false;
 };
 struct ReplayResult {
   Value output;                       // as the recording's, with tensors copied to the host

@@ -49,6 +49,8 @@ absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
     ASSIGN_OR_RETURN(const Json message, ParseJson(frame.header));
     ASSIGN_OR_RETURN(const Reply reply, Answer(message, frame.payload));
     if (stage_ != Stage::kEnded) RETURN_IF_ERROR(handler_.Free(message));
+    // The constructor's last message says what it let go.
+    if (stage_ == Stage::kForward) device_.EndInit();
     const absl::Status sent =
         channel.Send({WriteJson(reply.header), reply.payload}, options_.deadline);
     // A process that is done need not listen.
@@ -83,7 +85,7 @@ absl::StatusOr<Reply> Session::Begin() {
   Reply reply;
   reply.header = {{"source", options_.source},
                   {"entry", options_.entry},
-                  {"seed", options_.init_seed},
+                  {"seed", options_.told_seed.value_or(options_.init_seed)},
                   {"program", options_.is_program},
                   {"device", DescribeDevice(options_.device)}};
   ASSIGN_OR_RETURN(reply.header["args"], ValueToJson(options_.init_args, reply.payload));
@@ -222,8 +224,11 @@ absl::StatusOr<Reply> Session::Output(const Json& message, absl::string_view pay
     }
     RETURN_IF_ERROR(device_.memory().Check(leaf.tensor));
     bytes += leaf.tensor.elements() * BytesOf(leaf.tensor.dtype);
-    if (bytes <= options_.limits.max_memory_bytes) return absl::OkStatus();
-    return absl::ResourceExhaustedError("the candidate's outputs do not fit into memory");
+    const int64_t most =
+        std::min(options_.limits.max_output_bytes, options_.limits.max_memory_bytes);
+    if (bytes <= most) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("forward's result has more than ", most, " bytes"));
   }));
   result_.inputs_unchanged.push_back(InputsUnchanged());
   if (first) result_.traffic = device_.traffic();

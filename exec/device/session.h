@@ -50,6 +50,9 @@ struct SessionOptions {
   // If set, the constructor's commands run again under this seed before the first call. The process
   // saw init_seed alone, so that weights, or results on them, that it made itself do not fit.
   std::optional<uint64_t> true_seed;
+  // If set, the process is told this seed for its own generators, while the executor draws under
+  // init_seed: for constructors that read what the executor drew.
+  std::optional<uint64_t> told_seed;
   std::vector<CallInputs> calls;  // live calls; the first is recorded
   // Whether a call finds the memory as the one before left it. Otherwise each begins as the first.
   bool keeps_state = false;

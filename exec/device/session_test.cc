@@ -126,6 +126,92 @@ TEST_F(SessionTest, WeightsAreThoseOfTorchUnderTheSeed) {
   EXPECT_FALSE(session_->ReplayConstructor(6)->at(0).equal(expected));
 }
 
+TEST_F(SessionTest, TheProcessMayBeToldAnotherSeed) {
+  ASSERT_TRUE(RunHonest().ok());
+  const at::Tensor weight = Weight();
+  options_.told_seed = 99;
+  const auto result = RunHonest();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(channel_->reply(0)["seed"], 99);
+  EXPECT_TRUE(result->outputs[0].host.equal(weight.add(1)));
+}
+
+TEST_F(SessionTest, ResultsAreBounded) {
+  options_.limits.max_output_bytes = 15;
+  const auto result = RunHonest();
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << result.status();
+}
+
+// Storage 1: the weight; 2: what a kernel of the constructor made of it.
+TEST_F(SessionTest, KernelsOfTheConstructorOnWeightsAreNoted) {
+  for (const bool freed : {false, true}) {
+    Texts texts = Init();
+    const std::string launch =
+        absl::StrCat(FloatTensor(1, 4), ",", FloatTensor(1, 4), ",", FloatTensor(2, 4), ",4");
+    Texts more = {EmptyText(4), KernelText("add"), LaunchText(0, launch)};
+    if (freed) more.push_back(R"({"do":"generator","free":[2]})");
+    texts.insert(texts.end() - 1, more.begin(), more.end());
+    texts.push_back(OutputText(FloatTensor(1, 4)));
+    const auto result = RunScript(Script(texts));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->of_weights.size(), freed ? 0u : 1u);
+    if (freed) continue;
+    EXPECT_TRUE(absl::StartsWith(result->of_weights.begin()->first, "kernel "));
+  }
+}
+
+TEST_F(SessionTest, WeightsReadByTheConstructorAreNoted) {
+  for (const int count : {64, 65}) {
+    Texts texts = {R"({"do":"begin"})",
+                   EmptyText(count),
+                   OperatorText("uniform_", "", FloatTensor(1, count)),
+                   absl::StrCat(R"({"do":"read","tensor":)", FloatTensor(1, count), "}"),
+                   R"({"do":"constructed","state":[]})",
+                   OutputText(FloatTensor(1, count))};
+    const auto result = RunScript(Script(texts));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->of_weights.count("the host"), count > 64 ? 1u : 0u);
+  }
+}
+
+// Storages 3: a copy of the input; 4: zeros; 5: their sum by a kernel, which is the copy again.
+TEST_F(SessionTest, ReplaysFollowKernelsThatOnlyCopy) {
+  const std::string launch =
+      absl::StrCat(FloatTensor(3, 4), ",", FloatTensor(4, 4), ",", FloatTensor(5, 4), ",4");
+  const auto result = RunForward(
+      {EmptyText(4),
+       OperatorText("copy_", "", absl::StrCat(FloatTensor(3, 4), ",", FloatTensor(2, 4))),
+       EmptyText(4), OperatorText("zero_", "", FloatTensor(4, 4)), EmptyText(4), KernelText("add"),
+       LaunchText(0, launch)},
+      FloatTensor(5, 4));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const bool follow : {false, true}) {
+    ReplayOptions options;
+    options.inputs = {at::full({4}, 3, at::kFloat)};
+    options.follow_copies = follow;
+    const auto replay = session_->ReplayCall(options);
+    ASSERT_TRUE(replay.ok()) << replay.status();
+    const TagCounts& counts = replay->provenance[0];
+    EXPECT_EQ(counts.bytes[static_cast<int>(Tag::kKernel)], follow ? 0 : 16);
+    EXPECT_EQ(counts.bytes[static_cast<int>(Tag::kInput)], follow ? 16 : 0);
+  }
+}
+
+// The kernel adds the weight to itself.
+TEST_F(SessionTest, AReplayMayFindWhatTheLastOneLeft) {
+  const std::string launch =
+      absl::StrCat(FloatTensor(1, 4), ",", FloatTensor(1, 4), ",", FloatTensor(1, 4), ",4");
+  ASSERT_TRUE(RunForward({KernelText("add"), LaunchText(0, launch)}, FloatTensor(1, 4)).ok());
+  ReplayOptions options;
+  options.inputs = {at::full({4}, 1, at::kFloat)};
+  const auto first = session_->ReplayCall(options);
+  ASSERT_TRUE(first.ok()) << first.status();
+  options.keeps_state = true;
+  const auto second = session_->ReplayCall(options);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(second->output.host.equal(first->output.host.mul(2)));
+}
+
 TEST_F(SessionTest, AReplayComputesOnOtherInputsInTheSameMemory) {
   const auto result = RunHonest();
   ASSERT_TRUE(result.ok()) << result.status();
