@@ -97,6 +97,7 @@ def _run(phase):
     if not callable(entry):
         raise AttributeError(f"the program defines no {begin['entry']}")
     model = _Program(module, entry) if begin.get("program") else _construct(entry, begin, payload)
+    gc.collect()  # the executor judges what the constructor keeps
     state = [[name, {"t": tensors.describe(tensor)}] for name, tensor in _state(model)]
     with torch.no_grad():
         call, payload = SESSION.call_with_payload({"do": "constructed", "state": state})
@@ -186,7 +187,13 @@ def _failure(error, phase):
     said = compiled[-1] if compiled else error  # the innermost, where a kernel's helper does not compile
     text = " ".join(str(getattr(said, "error_message", None) or said).split())[:MAX_TEXT]
     line = _line_in_kernel(said) or next(filter(None, map(_line_in_file, chain)), 0)
-    return {"do": "failed", "phase": phase, "kind": type(said).__name__, "text": text, "line": line}
+    kind, text = (_sendable(part) for part in (type(said).__name__[:200], text))
+    return {"do": "failed", "phase": phase, "kind": kind, "text": text, "line": line}
+
+
+def _sendable(text):
+    """Without the halves of characters that Python's texts may hold and no other JSON does."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _chain(error):

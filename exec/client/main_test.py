@@ -43,6 +43,10 @@ class FailureTest(ClientTest):
         executor = self.check_failure(program("raise ValueError('x' * 100000)  # here"), "forward", "ValueError", "xxx")
         self.assertLessEqual(len(executor.failure["text"]), 2000)
 
+    def test_texts_are_characters(self):
+        executor = self.check_failure(program("raise ValueError('a\\ud800b')  # here"), "forward", "ValueError", "a?b")
+        self.assertEqual(executor.failure["text"], "a?b")
+
     def test_seeds_are_the_executors(self):
         source = program("return torch.rand(2, device='cpu').cuda(), torch.rand(2, device='cuda'), random.random()",
                          before="import random")  # fmt: skip
