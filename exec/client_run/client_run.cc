@@ -31,6 +31,9 @@ using device::SessionResult;
 
 constexpr int64_t kMostArguments = 64;  // of a launch, in the result
 constexpr int kMostLaunches = 4096;     // in the result
+constexpr int64_t kMostElementBytes = 16;
+constexpr int64_t kLeastSmallElements = 4;      // a mean's division, a counter
+constexpr int64_t kFreeOutputBytes = 16 << 20;  // beside those of a right result
 
 // The seed of the candidate's constructor while its process watches. Its commands run again under
 // the true one, of which the process can know nothing: what it computed by itself does not fit.
@@ -74,10 +77,12 @@ class ClientRun {
   CandidateRun Run(WorkerPool* clients) {
     CandidateRun run;
     JobReport report;
-    absl::Status ran = Live(clients, /*with_decoy=*/request_.rules() != RULES_PAPER, &report);
-    // A constructor that reads what it drew may build another model under the true seed.
+    absl::Status ran =
+        Live(clients, request_.rules() == RULES_PAPER ? Decoy::kNone : Decoy::kReplayed, &report);
+    // A constructor that reads what it drew may build another model under the true seed. It runs
+    // under that seed then, of which its process knows what it reads.
     if (ran.ok() && result_.init_reads_that_differ > 0) {
-      ran = Live(clients, /*with_decoy=*/false, &report);
+      ran = Live(clients, Decoy::kTold, &report);
     }
     if (!ran.ok() && !session_status_.has_value()) {  // it never came to the candidate
       SetOutcome(absl::IsDeadlineExceeded(ran) ? Outcome::DEADLINE : Outcome::INTERNAL_ERROR,
@@ -103,21 +108,28 @@ class ClientRun {
   }
 
  private:
-  absl::Status Live(WorkerPool* clients, bool with_decoy, JobReport* report) {
+  // What the candidate's process knows of the seed of its weights.
+  enum class Decoy {
+    kNone,      // the seed
+    kReplayed,  // another one, under which its constructor runs first
+    kTold,      // another one, for its own generators alone
+  };
+
+  absl::Status Live(WorkerPool* clients, Decoy decoy, JobReport* report) {
     found_ = RunFindings();
     finding_.reset();
     ASSIGN_OR_RETURN(VisibleValues visible, ReadVisibleValues(reference_result_.visible_layout,
                                                               reference_result_.visible.view()));
     ASSIGN_OR_RETURN(ExecutorSlots::Lease lease, executors_.Acquire(deadline_));
     RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_);
-    device::Session session(Options(recorded, with_decoy), lease.arena(), executors_.compiler());
+    device::Session session(Options(recorded, decoy), lease.arena(), executors_.compiler());
     ASSIGN_OR_RETURN(std::unique_ptr<ClientJob> job,
                      ClientJob::Start(clients, request_.task_id(), limits_, deadline_));
     absl::StatusOr<SessionResult> served = session.Run(job->channel());
     session_status_ = served.status();
     if (served.ok()) {
       result_ = *std::move(served);
-      if (!with_decoy || result_.init_reads_that_differ == 0) JudgeSession(&session, &recorded);
+      if (result_.init_reads_that_differ == 0) JudgeSession(&session, &recorded);
     } else {
       job->Cancel();
     }
@@ -125,7 +137,7 @@ class ClientRun {
     return *session_status_;
   }
 
-  device::SessionOptions Options(const RecordedCalls& recorded, bool with_decoy) const {
+  device::SessionOptions Options(const RecordedCalls& recorded, Decoy decoy) const {
     device::SessionOptions options;
     options.source = request_.candidate_source();
     options.init_args = recorded.visible().args;
@@ -134,9 +146,11 @@ class ClientRun {
     options.keeps_state = reference_result_.has_buffers;
     options.init_seed = context_.seeds.weights;
     if (request_.rules() != RULES_PAPER) options.state = recorded.visible().state;
-    if (with_decoy) {
+    if (decoy == Decoy::kReplayed) {
       options.true_seed = context_.seeds.weights;
       options.init_seed = DecoySeed(context_.seeds.weights);
+    } else if (decoy == Decoy::kTold) {
+      options.told_seed = DecoySeed(context_.seeds.weights);
     }
     for (const AtenOp& op : reference_result_.run.reference_ops()) {
       // A mask that the reference draws may be drawn; nothing else that it computes is free.
@@ -148,7 +162,30 @@ class ClientRun {
     options.deadline = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds()));
     options.limits.max_memory_bytes =
         std::min<int64_t>(options.limits.max_memory_bytes, limits_.memory_bytes());
+    options.limits.max_small_elements_of_call =
+        std::min(options.limits.max_small_elements_of_call, MostSmallElements(recorded));
+    options.limits.max_output_bytes = std::min(options.limits.max_output_bytes, MostOutputBytes());
     return options;
+  }
+
+  // A little arithmetic beside the kernels: it may not be as much as the task itself.
+  static int64_t MostSmallElements(const RecordedCalls& recorded) {
+    int64_t elements = 0;
+    for (const at::Tensor& input : TensorsOf(recorded.visible().inputs[0])) {
+      elements += input.numel();
+    }
+    return std::max(kLeastSmallElements, elements / 4);
+  }
+
+  // A larger result is wrong, whatever type its elements have.
+  int64_t MostOutputBytes() const {
+    int64_t most = 0;
+    for (const std::vector<Leaf>& outputs : reference_result_.outputs) {
+      int64_t elements = 0;
+      for (const Leaf& leaf : outputs) elements += leaf.elements;
+      most = std::max(most, elements);
+    }
+    return most * kMostElementBytes + kFreeOutputBytes;
   }
 
   // Compares all calls; looks at the recording of a right candidate; leaves kernels out.
@@ -160,6 +197,14 @@ class ClientRun {
     }
     launches_ = recorded->Launches(*session);  // without counts, should a call fail
     if (request_.rules() != RULES_PAPER) finding_ = JudgeRecording(result_);
+    if (request_.rules() != RULES_PAPER && !finding_.has_value() && recorded->OnlyCopies(session)) {
+      finding_ = RuleFinding{Outcome::RUNTIME_COMPUTE,
+                             "the kernels only copy what operators of torch made", 0};
+    }
+    if (const absl::Status reads = recorded->CheckReads(result_, session); !reads.ok()) {
+      finding_ = RuleFinding{Outcome::RUNTIME_ERROR, Message(reads), 0};
+      return;
+    }
     CallJudge judge(request_, reference_result_, recorded->access(), &found_);
     for (size_t call = 0; call < calls_.size(); ++call) {
       const absl::Status called = recorded->Call(call, result_, session);

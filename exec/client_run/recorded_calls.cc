@@ -19,7 +19,8 @@ using device::LaunchCommand;
 using device::TensorRef;
 using device::Value;
 
-constexpr size_t kMostNamed = 64;  // kernels, for Ablate
+constexpr double kOtherScale = -3;  // of inputs, as in Ablate
+constexpr size_t kMostNamed = 64;   // kernels, for Ablate
 constexpr size_t kMostText = 400;
 
 // A number that is the same for the same place of a storage, and so for overlapping tensors.
@@ -122,15 +123,56 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
   options.seed = context_.seeds.forward[trial];
   options.run.count = call == 1 && !context_.request.skip_timing();
   options.poison = call % 2 == 0 ? device::Poison::kOnes : device::Poison::kPattern;
-  ASSIGN_OR_RETURN(const device::ReplayResult replay, session->ReplayCall(options));
+  ASSIGN_OR_RETURN(device::ReplayResult replay, session->ReplayCall(options));
+  if (!replay.run.counts.empty()) counts_ = replay.run.counts;
+  if (call == 1) {  // a kernel may count its calls
+    options.run.count = false;
+    options.keeps_state = true;
+    ASSIGN_OR_RETURN(replay, session->ReplayCall(options));
+  }
   if (replay.run.reads_that_differ > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
                      trial + 1, ": its launches may not depend on them"));
   }
-  if (!replay.run.counts.empty()) counts_ = replay.run.counts;
   inputs_unchanged_ = replay.inputs_unchanged;
   return Take(replay.output);
+}
+
+absl::Status RecordedCalls::CheckReads(const device::SessionResult& live,
+                                       device::Session* session) {
+  if (!reference_result_.has_buffers || live.counts.reads == 0) return absl::OkStatus();
+  for (int trial = 1; trial < static_cast<int>(visible_.inputs.size()); ++trial) {
+    if (!IsReplayed(trial)) continue;
+    device::ReplayOptions options;
+    options.inputs = TensorsOf(visible_.inputs[trial]);
+    const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
+    if (!replay.ok() || replay->run.reads_that_differ == 0) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
+                     trial + 1, ": its launches may not depend on them"));
+  }
+  return absl::OkStatus();
+}
+
+bool RecordedCalls::OnlyCopies(device::Session* session) {
+  // A kernel that changes nothing on positive numbers (relu) does on others.
+  for (const double scale : {1.0, kOtherScale}) {
+    device::ReplayOptions options;
+    options.inputs = Scaled(TensorsOf(visible_.inputs[0]), scale);
+    options.follow_copies = true;
+    const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
+    if (!replay.ok() || replay->run.reads_that_differ > 0) return false;
+    int64_t total = 0, by_kernels = 0;
+    for (const device::TagCounts& counts : replay->provenance) {
+      total += counts.total;
+      for (const device::Tag tag : {device::Tag::kKernel, device::Tag::kSmall}) {
+        by_kernels += counts.bytes[static_cast<size_t>(tag)];
+      }
+    }
+    if (total == 0 || by_kernels > 0) return false;
+  }
+  return true;
 }
 
 absl::Status RecordedCalls::CountLaunches(device::Session* session) {

@@ -42,6 +42,13 @@ class RecordedCalls {
   // have gone another way.
   absl::Status Call(size_t call, const device::SessionResult& live, device::Session* session);
 
+  // Where all calls are live, as the outputs may depend on the calls before: FailedPrecondition if
+  // forward reads contents that depend on its inputs. Replays see that elsewhere.
+  absl::Status CheckReads(const device::SessionResult& live, device::Session* session);
+
+  // Whether kernels only copied what operators of torch had made, on inputs of other signs too.
+  bool OnlyCopies(device::Session* session);
+
   // Of the current call.
   const std::vector<Leaf>& output() const { return output_.leaves; }
   bool inputs_unchanged() const { return inputs_unchanged_; }

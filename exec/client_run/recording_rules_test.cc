@@ -29,7 +29,10 @@ std::string Says(const SessionResult& session) {
 
 TEST(JudgeRecording, KernelsHaveToWriteTheResult) {
   EXPECT_EQ(Says(WithOutput(Tag::kKernel)), "");
-  EXPECT_EQ(Says(WithOutput(Tag::kSmall, 4)), "");  // a mean of partial sums
+  SessionResult small = WithOutput(Tag::kSmall, 4);  // a mean of partial sums
+  EXPECT_EQ(Says(small), "");
+  small.traffic.kernel_bytes = 0;
+  EXPECT_THAT(Says(small), HasSubstr("no kernel wrote any of the 4 bytes"));
   for (const Tag tag : {Tag::kInput, Tag::kWeight, Tag::kConstant, Tag::kRandom}) {
     EXPECT_THAT(Says(WithOutput(tag)), HasSubstr("no kernel wrote any of the 400 bytes"));
   }
@@ -60,6 +63,8 @@ TEST(JudgeRecording, ConstructorsMayScaleWeightsOnly) {
   EXPECT_EQ(Says(session), "");
   session.of_weights["_softmax"] = 64;
   EXPECT_THAT(Says(session), HasSubstr("computes on its weights with aten::_softmax"));
+  session.of_weights = {{"kernel fold", 64}};
+  EXPECT_THAT(Says(session), HasSubstr("computes on its weights with kernel fold"));
 }
 
 TEST(ExplainFailure, KernelErrorsComeBeforeRefusalsAndInitDoesNotCount) {
