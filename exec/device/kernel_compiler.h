@@ -61,10 +61,10 @@ struct LaunchFinding {
 
 struct LaunchSettings {
   int threads = 1;
-  std::vector<LaunchFinding>* findings = nullptr;   // gets the findings: slowly, on one thread
-  std::function<void(absl::string_view)> print;     // gets the lines of tl.device_print
-  LaunchCounts* counts = nullptr;  // is set if it is not null, which costs time
-  std::function<bool()> expired;   // whether to stop; several threads call it
+  std::vector<LaunchFinding>* findings = nullptr;  // gets the findings: slowly, on one thread
+  std::function<void(absl::string_view)> print;    // gets the lines of tl.device_print
+  LaunchCounts* counts = nullptr;                  // is set if it is not null, which costs time
+  std::function<bool()> expired;                   // whether to stop; several threads call it
   std::vector<ReachableStorage> reachable;
   uint8_t shadow_tag = 0;  // what the kernel puts into the shadow of each byte that it stores
 };
