@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -224,7 +223,7 @@ TEST(SpyTest, WithoutASandboxReferenceProcessesCannotBeReadEither) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_NE(result->output().find("CHILD ['LD_MARKER']"), std::string::npos) << result->output();
   EXPECT_NE(result->output().find("OTHERS []"), std::string::npos) << result->output();
-  std::filesystem::remove_all(folder);
+  RemoveTree(folder).IgnoreError();
 }
 
 }  // namespace

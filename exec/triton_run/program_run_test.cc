@@ -29,8 +29,8 @@ def main():
     return out
 )py";
 
-ProgramResult Run(const std::string& slot, const std::string& last, bool check = true,
-                  const std::string& entry = "main") {
+ProgramResult RunWith(const std::string& slot, const std::string& last, bool check = true,
+                      const std::string& entry = "main") {
   ProgramOptions options;
   options.source = absl::StrReplaceAll(kProgram, {{"SLOT", slot}, {"LAST", last}});
   options.entry = entry;
@@ -43,7 +43,8 @@ ProgramResult Run(const std::string& slot, const std::string& last, bool check =
 
 TEST(RunProgram, ACorrectProgramHasNoFindings) {
   for (const bool check : {true, false}) {
-    const ProgramResult result = Run("tl.program_id(0)", "print('sum', out.sum().item())", check);
+    const ProgramResult result =
+        RunWith("tl.program_id(0)", "print('sum', out.sum().item())", check);
     EXPECT_EQ(result.error, "");
     EXPECT_TRUE(result.findings.empty()) << result.findings[0].text;
     EXPECT_THAT(result.printed, HasSubstr("sum 256"));
@@ -56,7 +57,7 @@ TEST(RunProgram, ACorrectProgramHasNoFindings) {
 }
 
 TEST(RunProgram, ARaceIsFoundWithItsLine) {
-  const ProgramResult result = Run("0", "pass");
+  const ProgramResult result = RunWith("0", "pass");
   EXPECT_EQ(result.error, "");
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.findings[0].kind, "race");
@@ -65,16 +66,16 @@ TEST(RunProgram, ARaceIsFoundWithItsLine) {
 }
 
 TEST(RunProgram, AnAccessOutOfBoundsEndsIt) {
-  const ProgramResult result = Run("tl.program_id(0) * 1000", "pass");
+  const ProgramResult result = RunWith("tl.program_id(0) * 1000", "pass");
   EXPECT_THAT(result.error, HasSubstr("line 7"));
   EXPECT_EQ(result.error_line, 11);  // of the launch
 }
 
 TEST(RunProgram, ExceptionsNameTheirLine) {
-  const ProgramResult result = Run("tl.program_id(0)", "raise ValueError('so')");
+  const ProgramResult result = RunWith("tl.program_id(0)", "raise ValueError('so')");
   EXPECT_THAT(result.error, HasSubstr("ValueError: so"));
   EXPECT_EQ(result.error_line, 12);
-  EXPECT_THAT(Run("0", "pass", true, "other").error, HasSubstr("no other"));
+  EXPECT_THAT(RunWith("0", "pass", true, "other").error, HasSubstr("no other"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "exec/client_run/testing/attack_cases.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -130,20 +129,15 @@ absl::StatusOr<std::vector<AttackCase>> ParseAttackCases(absl::string_view file,
 absl::StatusOr<std::vector<AttackCase>> ReadAttackCases() {
   ASSIGN_OR_RETURN(const std::string path, Runfile("exec/client_run/testdata/attacks/snippets.py"));
   ASSIGN_OR_RETURN(const std::string snippets, ReadFile(path));
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(DirName(path), error)) {
-    if (entry.path().extension() == ".py" && entry.path().stem() != "snippets") {
-      paths.push_back(entry.path().string());
-    }
-  }
-  if (error) return absl::NotFoundError(absl::StrCat(DirName(path), ": ", error.message()));
-  std::sort(paths.begin(), paths.end());
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDirectory(DirName(path)));
+  std::sort(names.begin(), names.end());
   std::vector<AttackCase> all;
-  for (const std::string& file : paths) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-    const std::string name = std::filesystem::path(file).stem().string();
-    ASSIGN_OR_RETURN(std::vector<AttackCase> cases, ParseAttackCases(name, text, snippets));
+  for (const std::string& file : names) {
+    absl::string_view name = file;
+    if (!absl::ConsumeSuffix(&name, ".py") || name == "snippets") continue;
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(DirName(path), file)));
+    ASSIGN_OR_RETURN(std::vector<AttackCase> cases,
+                     ParseAttackCases(std::string(name), text, snippets));
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
   return all;

@@ -108,7 +108,7 @@ class ModelNew(nn.Module):
         forever[(1,)](x, y, 1024, B=1024)
         return y
 
-# case: two_billion_programs -> timeout
+# case: two_billion_programs -> timeout|out_of_bounds
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu
 class ModelNew(nn.Module):
