@@ -129,7 +129,7 @@ TEST_F(DistillTest, ARunThatTeachesNothingSaysWhy) {
   EXPECT_THAT(result.err,
               HasSubstr("distill: none of 3 responses is for sft_train.jsonl (cut off: 1, response "
                         "form: 2), so nothing is written; " +
-                        out_ + "/responses.jsonl keeps them\n"));
+                        out_ + "/responses.jsonl keeps them; no plan ends with </think>: "));
   EXPECT_EQ(result.out, "");
   EXPECT_FALSE(FileExists(out_ + "/sft_train.jsonl"));
   EXPECT_EQ(Lines("responses.jsonl").size(), 3);
