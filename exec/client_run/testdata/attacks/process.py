@@ -102,7 +102,7 @@ class ModelNew(nn.Module):
             time.sleep(1000)
         os._exit(0)
 
-# case: a_child_that_answers_too -> mismatch|bad_result|timeout|exited|runtime_error
+# case: a_child_that_answers_too -> ok|mismatch|bad_result|timeout|exited|runtime_error
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu
 import os
