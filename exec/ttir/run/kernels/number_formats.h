@@ -50,7 +50,7 @@ constexpr SmallFormat SmallFormatOf(ScalarKind kind) {
   }
 }
 
-[[maybe_unused]] float DecodeSmallFloat(uint32_t bits, const SmallFormat& format) {
+[[maybe_unused]] inline float DecodeSmallFloat(uint32_t bits, const SmallFormat& format) {
   const uint32_t magnitude = bits & (format.sign() - 1);
   const bool negative = (bits & format.sign()) != 0;
   const bool is_nan = format.is_unsigned_zero ? bits == format.sign()
@@ -68,7 +68,8 @@ constexpr SmallFormat SmallFormatOf(ScalarKind kind) {
   return negative ? -value : value;
 }
 
-[[maybe_unused]] uint32_t EncodeSmallFloat(float x, const SmallFormat& format, bool toward_zero) {
+[[maybe_unused]] inline uint32_t EncodeSmallFloat(float x, const SmallFormat& format,
+                                                  bool toward_zero) {
   if (x != x) return format.nan();
   const uint32_t sign = std::signbit(x) ? format.sign() : 0;
   const uint32_t over = format.saturates || toward_zero ? format.largest() : format.infinity();
@@ -91,13 +92,13 @@ constexpr SmallFormat SmallFormatOf(ScalarKind kind) {
 }
 
 // bf16 is the upper half of a float.
-[[maybe_unused]] float RoundToBfloat(float x) {
+[[maybe_unused]] inline float RoundToBfloat(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u;
   const uint32_t quiet = (bits | 0x00400000u) & 0xFFFF0000u;
   return std::bit_cast<float>(x != x ? quiet : rounded);
 }
-[[maybe_unused]] float TruncateToBfloat(float x) {
+[[maybe_unused]] inline float TruncateToBfloat(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t quiet = bits | 0x00400000u;
   return std::bit_cast<float>((x != x ? quiet : bits) & 0xFFFF0000u);
