@@ -77,7 +77,8 @@ struct Saturate {
   static R Of(T x) {
     using Limits = std::numeric_limits<R>;
     // Powers of two, and so exact.
-    constexpr T kEnd = static_cast<T>(Limits::max() / 2 + 1) * T{2};
+    constexpr R kHalf = Limits::max() / 2 + 1;
+    constexpr T kEnd = static_cast<T>(kHalf) * T{2};
     constexpr T kBegin = static_cast<T>(Limits::min());
     const bool inside = (x >= kBegin) & (x < kEnd);
     const R converted = static_cast<R>(inside ? x : T{0});

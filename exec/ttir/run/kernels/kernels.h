@@ -9,6 +9,11 @@
 #include "exec/ttir/opcodes.h"
 #include "exec/ttir/types.h"
 
+// The build says which one; this is for tools that see a file without its flags.
+#ifndef TRITONRL_TTIR_SET
+#define TRITONRL_TTIR_SET sse2_set
+#endif
+
 namespace tritonrl::ttir {
 
 // How a buffer holds an element. f16, bf16 and fp8 are floats that hold only numbers of their
