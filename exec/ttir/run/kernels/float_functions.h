@@ -9,6 +9,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "exec/ttir/run/kernels/kernels.h"
+
 namespace tritonrl::ttir::TRITONRL_TTIR_SET {
 namespace {
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "exec/ttir/run/kernels/kernels.h"
+
 namespace tritonrl::ttir::TRITONRL_TTIR_SET {
 namespace {
 
