@@ -77,7 +77,7 @@ class Device {
   void NoteReadOfInit(const TensorRef& tensor);
   void EndInit();
   const SessionLimits& limits() const { return options_.limits; }
-  const std::vector<LaunchFinding>& findings() const { return findings_; }
+  const LaunchFindings& findings() const { return findings_; }  // of all launches
 
   // Launches stop at this time.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
@@ -123,6 +123,7 @@ class Device {
   std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
   void FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
                     const std::vector<std::vector<char>>& before);
+  void AddFindings(LaunchFindings& findings);
   LaunchSettings SettingsOf(const std::vector<Storage*>& storages);
 
   Options options_;
@@ -137,7 +138,7 @@ class Device {
   absl::Time deadline_ = absl::InfiniteFuture();
   UndoLog* undo_log_ = nullptr;
   const std::set<int64_t>* originals_ = nullptr;
-  std::vector<LaunchFinding> findings_;
+  LaunchFindings findings_;
 };
 
 }  // namespace tritonrl::device

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kMaxTableBytes = 1 << 20;
 constexpr size_t kMaxArguments = 1'024;
+constexpr size_t kMaxFindingsOfSession = 10 * ttir::kMaxFindings;
 // A loop over a splat pointer counts more bytes than anything can move.
 constexpr double kMostBytes = 1e18;
 
@@ -161,6 +163,17 @@ void Device::FollowCopies(const LaunchCommand& launch, const std::vector<Storage
   }
 }
 
+void Device::AddFindings(LaunchFindings& findings) {
+  findings_.complete = findings_.complete && findings.complete;
+  for (Finding& finding : findings.list) {
+    if (findings_.list.size() < kMaxFindingsOfSession) {
+      findings_.list.push_back(std::move(finding));
+    } else {
+      findings_.complete = false;
+    }
+  }
+}
+
 absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts) {
   const KernelEntry* const entry = kernels_.Find(launch.kernel);
   if (std::count(launch.grid.begin(), launch.grid.end(), 0) > 0) return absl::OkStatus();
@@ -176,8 +189,10 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
       before.emplace_back(storage->data, storage->data + storage->bytes);
     }
   }
-  if (options_.check) settings.findings = &findings_;
+  LaunchFindings findings;
+  if (options_.check) settings.findings = &findings;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
+  AddFindings(findings);
   if (originals_ != nullptr) FollowCopies(launch, storages, before);
   if (counts != nullptr) {
     const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "exec/ttir/run/observation.h"
 
 namespace tritonrl::device {
 
@@ -37,34 +38,16 @@ struct ReachableStorage {
   uint8_t* shadow = nullptr;
 };
 
-// What one launch did, summed over its programs.
-struct LaunchCounts {
-  double load_bytes = 0;
-  double store_bytes = 0;
-  double atomic_bytes = 0;
-  double sector_bytes = 0;  // of 32-byte sectors, each once for each access of a program
-  double unique_bytes = 0;  // of 32-byte sectors, each once for loads and once for stores
-  double flops = 0;         // outside of dots
-  double dot_flops = 0;     // of dots in fp32 or fp64
-  double tensor_flops = 0;  // of dots on tensor cores
-};
-
-// What is wrong with a launch although it runs: a race, a read of memory that nobody wrote, ...
-struct LaunchFinding {
-  std::string kind;  // "race", "unwritten read", "division by zero", "wide shift", "divisibility"
-  std::string kernel;
-  std::string place;  // "line 12 of kernel.py"
-  std::array<int32_t, 3> program = {};
-  int64_t element = 0;
-  std::string text;  // one sentence
-};
+using ttir::Finding;
+using ttir::LaunchCounts;
+using ttir::LaunchFindings;
 
 struct LaunchSettings {
   int threads = 1;
-  std::vector<LaunchFinding>* findings = nullptr;  // gets the findings: slowly, on one thread
-  std::function<void(absl::string_view)> print;    // gets the lines of tl.device_print
-  LaunchCounts* counts = nullptr;                  // is set if it is not null, which costs time
-  std::function<bool()> expired;                   // whether to stop; several threads call it
+  LaunchFindings* findings = nullptr;            // gets the findings: slowly, on one thread
+  std::function<void(absl::string_view)> print;  // gets the lines of tl.device_print
+  LaunchCounts* counts = nullptr;                // is set if it is not null, which costs time
+  std::function<bool()> expired;                 // whether to stop; several threads call it
   std::vector<ReachableStorage> reachable;
   uint8_t shadow_tag = 0;  // what the kernel puts into the shadow of each byte that it stores
 };

@@ -88,7 +88,7 @@ struct SessionResult {
   Traffic traffic;                     // of the first call
   std::optional<Failure> failure;      // of the candidate; else all calls have outputs
   CommandCounts counts;
-  std::vector<LaunchFinding> findings;        // of all launches, if options.check
+  LaunchFindings findings;                    // of all launches, if options.check
   std::map<std::string, int64_t> of_weights;  // Device::of_weights
   int64_t state_tensors = 0;                  // of the candidate
   int64_t state_matched = 0;  // that have the name, shape and type of one of options.state

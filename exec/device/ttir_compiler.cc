@@ -10,33 +10,6 @@
 namespace tritonrl::device {
 namespace {
 
-LaunchCounts CountsOf(const ttir::LaunchCounts& counts) {
-  return {.load_bytes = counts.load_bytes,
-          .store_bytes = counts.store_bytes,
-          .atomic_bytes = counts.atomic_bytes,
-          .sector_bytes = counts.sector_bytes,
-          .unique_bytes = counts.unique_bytes,
-          .flops = counts.flops,
-          .dot_flops = counts.dot_flops,
-          .tensor_flops = counts.tensor_flops};
-}
-
-const char* NameOf(ttir::Finding::Kind kind) {
-  switch (kind) {
-    case ttir::Finding::Kind::kUnwrittenRead:
-      return "unwritten read";
-    case ttir::Finding::Kind::kDivisionByZero:
-      return "division by zero";
-    case ttir::Finding::Kind::kWideShift:
-      return "wide shift";
-    case ttir::Finding::Kind::kDivisibility:
-      return "divisibility";
-    case ttir::Finding::Kind::kRace:
-      return "race";
-  }
-  return "finding";
-}
-
 class TtirKernel : public LaunchableKernel {
  public:
   explicit TtirKernel(std::unique_ptr<ttir::Kernel> kernel) : kernel_(std::move(kernel)) {}
@@ -61,10 +34,8 @@ class TtirKernel : public LaunchableKernel {
       }
     }
     ttir::LaunchOptions options;
-    ttir::LaunchCounts counts;
-    if (settings.counts != nullptr) options.counts = &counts;
-    ttir::LaunchFindings findings;
-    if (settings.findings != nullptr) options.check = &findings;
+    options.counts = settings.counts;
+    options.check = settings.findings;
     options.print = settings.print;
     options.threads = settings.threads;
     options.expired = settings.expired;
@@ -72,14 +43,7 @@ class TtirKernel : public LaunchableKernel {
     for (const ReachableStorage& storage : settings.reachable) {
       options.reachable.push_back({storage.name, storage.data, storage.bytes, storage.shadow});
     }
-    const absl::Status status = kernel_->Launch(grid, values, options);
-    if (settings.counts != nullptr) *settings.counts = CountsOf(counts);
-    for (ttir::Finding& finding : findings.list) {
-      settings.findings->push_back({NameOf(finding.kind), std::move(finding.kernel),
-                                    std::move(finding.place), finding.program, finding.element,
-                                    std::move(finding.text)});
-    }
-    return status;
+    return kernel_->Launch(grid, values, options);
   }
 
  private:

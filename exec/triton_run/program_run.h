@@ -43,7 +43,7 @@ struct ProgramResult {
   std::string error;
   int error_line = 0;                  // of the program; 0: unknown
   std::vector<KernelLaunch> launches;  // in order, with what they counted if nothing was checked
-  std::vector<device::LaunchFinding> findings;
+  device::LaunchFindings findings;
   std::vector<ProgramOutput> outputs;
   std::string printed;  // beginning and end of what the process printed
   double seconds = 0;

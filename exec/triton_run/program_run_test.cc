@@ -46,7 +46,7 @@ TEST(RunProgram, ACorrectProgramHasNoFindings) {
     const ProgramResult result =
         RunWith("tl.program_id(0)", "print('sum', out.sum().item())", check);
     EXPECT_EQ(result.error, "");
-    EXPECT_TRUE(result.findings.empty()) << result.findings[0].text;
+    EXPECT_TRUE(result.findings.list.empty()) << result.findings.list[0].text;
     EXPECT_THAT(result.printed, HasSubstr("sum 256"));
     ASSERT_EQ(result.launches.size(), 1);
     EXPECT_EQ(result.launches[0].grid(0), 4);
@@ -59,10 +59,10 @@ TEST(RunProgram, ACorrectProgramHasNoFindings) {
 TEST(RunProgram, ARaceIsFoundWithItsLine) {
   const ProgramResult result = RunWith("0", "pass");
   EXPECT_EQ(result.error, "");
-  ASSERT_FALSE(result.findings.empty());
-  EXPECT_EQ(result.findings[0].kind, "race");
-  EXPECT_EQ(result.findings[0].kernel, "add");
-  EXPECT_THAT(result.findings[0].place, HasSubstr("line 7"));
+  ASSERT_FALSE(result.findings.list.empty());
+  EXPECT_EQ(result.findings.list[0].kind, ttir::Finding::Kind::kRace);
+  EXPECT_EQ(result.findings.list[0].kernel, "add");
+  EXPECT_THAT(result.findings.list[0].place, HasSubstr("line 7"));
 }
 
 TEST(RunProgram, AnAccessOutOfBoundsEndsIt) {

@@ -74,10 +74,13 @@ void PrintText(const ProgramResult& result) {
     }
     std::printf("\n");
   }
-  for (const device::LaunchFinding& finding : result.findings) {
-    std::printf("FOUND    %s in %s, %s, program (%s): %s\n", finding.kind.c_str(),
+  for (const device::Finding& finding : result.findings.list) {
+    std::printf("FOUND    %s in %s, %s, program (%s): %s\n", ttir::FindingKindName(finding.kind),
                 finding.kernel.c_str(), finding.place.c_str(),
                 absl::StrJoin(finding.program, ", ").c_str(), finding.text.c_str());
+  }
+  if (!result.findings.complete) {
+    std::printf("NOTE     not all could be watched, or there is more than is listed\n");
   }
   if (!result.error.empty()) {
     std::printf("FAILED   %s%s\n",
@@ -85,7 +88,7 @@ void PrintText(const ProgramResult& result) {
                 result.error.c_str());
   }
   std::printf("%d launches, %d findings, %.2f s\n", static_cast<int>(result.launches.size()),
-              static_cast<int>(result.findings.size()), result.seconds);
+              static_cast<int>(result.findings.list.size()), result.seconds);
 }
 
 void PrintJson(const ProgramResult& result) {
@@ -95,8 +98,8 @@ void PrintJson(const ProgramResult& result) {
                         {"grid", std::vector<int32_t>(launch.grid().begin(), launch.grid().end())},
                         {"line", launch.line()}});
   }
-  for (const device::LaunchFinding& finding : result.findings) {
-    findings.push_back({{"kind", finding.kind},
+  for (const device::Finding& finding : result.findings.list) {
+    findings.push_back({{"kind", ttir::FindingKindName(finding.kind)},
                         {"kernel", finding.kernel},
                         {"place", finding.place},
                         {"program", finding.program},
@@ -115,6 +118,7 @@ void PrintJson(const ProgramResult& result) {
   }
   const nlohmann::json all = {{"launches", launches},
                               {"findings", findings},
+                              {"findings_complete", result.findings.complete},
                               {"outputs", outputs},
                               {"error", result.error},
                               {"error_line", result.error_line},
@@ -136,7 +140,7 @@ int Main(const std::vector<std::string>& arguments) {
   const absl::StatusOr<ProgramResult> result = RunProgram(*options);
   if (!result.ok()) return fail(result.status());
   absl::GetFlag(FLAGS_json) ? PrintJson(*result) : PrintText(*result);
-  return result->error.empty() && result->findings.empty() ? 0 : 1;
+  return result->error.empty() && result->findings.list.empty() ? 0 : 1;
 }
 
 }  // namespace

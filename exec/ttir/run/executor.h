@@ -26,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "exec/ttir/operation.h"
+#include "exec/ttir/run/observation.h"
 
 namespace tritonrl::ttir {
 
@@ -57,45 +58,6 @@ struct ReachableMemory {
   void* data = nullptr;
   int64_t bytes = 0;
   uint8_t* shadow = nullptr;  // as KernelArgument::shadow
-};
-
-// What one launch did, summed over its programs. An access counts its active elements. A sector is
-// 32 bytes from the beginning of a storage.
-struct LaunchCounts {
-  double load_bytes = 0;
-  double store_bytes = 0;
-  double atomic_bytes = 0;
-  double sector_bytes = 0;  // the sectors of each access of each program, each once
-  double unique_bytes = 0;  // the sectors of all loads, and those of all other accesses, each once
-  double flops = 0;         // floating point operations outside of dots
-  double dot_flops = 0;     // of dots of fp32 or fp64 in full precision
-  double tensor_flops = 0;  // of dots that tensor cores do: fp16, bf16, fp8, integers, tf32
-};
-
-// What is wrong with a launch although it runs. `text` is one sentence about the element, of the
-// access or operation, that was found first; each place and kind is reported once.
-struct Finding {
-  enum class Kind : uint8_t {
-    kUnwrittenRead,   // of a byte whose shadow is 0
-    kDivisionByZero,  // of integers, remainders too
-    kWideShift,       // by the width of the number or more
-    kDivisibility,    // an argument is no multiple of what its declaration says
-    kRace,            // two programs, or two elements of a store, at one location without an order
-  };
-  Kind kind = Kind::kRace;
-  std::string kernel;
-  std::string place;  // "line 12 of kernel.py"
-  std::array<int32_t, 3> program = {};
-  int64_t element = 0;
-  std::string text;
-};
-
-inline constexpr size_t kMaxFindings = 100;
-
-struct LaunchFindings {
-  std::vector<Finding> list;
-  // False: there are more, or the launch touched more memory than can be watched for races.
-  bool complete = true;
 };
 
 struct LaunchOptions {
