@@ -9,6 +9,28 @@
 
 namespace tritonrl {
 
+OutputAccess AccessInMemory(const ExecRequest& request, const ReferenceResult& reference_result,
+                            std::function<absl::string_view()> memory) {
+  OutputAccess access;
+  access.compare = [&request, &reference_result, memory](
+                       size_t call, const std::vector<Leaf>& output) -> absl::StatusOr<Comparison> {
+    return CompareOutputs({reference_result.outputs[call], reference_result.hidden.view()},
+                          {output, memory()}, reference_result.ToleranceOf(request, call));
+  };
+  access.follow = [&reference_result, memory](size_t call, int leaf,
+                                              const Leaf& got) -> absl::StatusOr<InputSensitivity> {
+    const Leaf& first = reference_result.outputs[0][leaf];
+    const Leaf& want = reference_result.outputs[call][leaf];
+    if (call == 0 || !first.offset.has_value() || !want.offset.has_value()) {
+      return InputSensitivity();
+    }
+    const char* const hidden = reference_result.hidden.view().data();
+    return MeasureInputSensitivity(want, hidden + *first.offset, hidden + *want.offset,
+                                   memory().data() + *got.offset);
+  };
+  return access;
+}
+
 Comparison CallJudge::Compare(size_t call, const std::vector<Leaf>& output) {
   Comparison unknown;
   unknown.equal = false;
@@ -49,15 +71,25 @@ bool CallJudge::CheckSharing(int trial, const std::vector<Leaf>& output,
   if (request_.rules() != RULES_ROBUST || reference_result_.shares_memory) return true;
   const std::string shared = FindSharedOutputs(output, inputs);
   if (shared.empty()) return true;
-  found_.wrong = Comparison();
-  found_.wrong.equal = false;
-  found_.wrong.message = absl::StrCat(shared, ", but the reference's do not");
-  found_.wrong.mismatch.set_kind("shared_memory");
-  found_.wrong.mismatch.set_trial(trial);
+  Refuse(trial, "shared_memory", absl::StrCat(shared, ", but the reference's do not"));
   return false;
 }
 
-// How near the outputs came to what is allowed.
+bool CallJudge::CheckInputs(int trial, bool unchanged) {
+  if (unchanged || request_.rules() == RULES_PAPER || reference_result_.mutates_inputs) return true;
+  Refuse(trial, "input_changed", "forward changed its inputs in place");
+  return false;
+}
+
+void CallJudge::Refuse(int trial, const char* kind, const std::string& message) {
+  found_.wrong = Comparison();
+  found_.wrong.equal = false;
+  found_.wrong.message = message;
+  found_.wrong.mismatch.set_kind(kind);
+  found_.wrong.mismatch.set_trial(trial);
+}
+
+// Keeps the largest share of the tolerance that an error took.
 void CallJudge::NoteShare(const Comparison& comparison, int trial) {
   if (!comparison.worst_share.has_value() ||
       (found_.robust.has_worst_share() && found_.robust.worst_share() >= *comparison.worst_share)) {

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "exec/candidate/run_conclusion.h"
 #include "exec/compare/input_sensitivity.h"
 #include "exec/compare/tensor_compare.h"
@@ -20,12 +23,17 @@ namespace tritonrl {
 struct OutputAccess {
   // Compares an output with that of the reference's call number `call` (CallsOf).
   std::function<absl::StatusOr<Comparison>(size_t call, const std::vector<Leaf>& output)> compare;
-  // How tensor `leaf` of the output of call `call` follows what is wanted there
-  // (MeasureInputSensitivity); it has the type and shape of the reference's.
+  // MeasureInputSensitivity of tensor `leaf` of the output of call `call`, which has the type and
+  // shape of the reference's.
   std::function<absl::StatusOr<InputSensitivity>(size_t call, int leaf, const Leaf& got)> follow;
 };
 
-// Writes what it finds into RunFindings: wrong, repeated, max_error, robust, following.
+// The access to outputs in memory of this process: `memory` returns that of the current output. Its
+// arguments must outlive it, and the reference's tensors must be in memory of this machine.
+OutputAccess AccessInMemory(const ExecRequest& request, const ReferenceResult& reference_result,
+                            std::function<absl::string_view()> memory);
+
+// Notes in RunFindings what it finds: wrong, repeated, max_error, robust, following.
 class CallJudge {
  public:
   // All arguments must outlive the judge.
@@ -47,10 +55,15 @@ class CallJudge {
   // another output or of an input although the reference's do not.
   bool CheckSharing(int trial, const std::vector<Leaf>& output, const std::vector<Leaf>& inputs);
 
+  // Unless RULES_PAPER, or the reference does so too: false, and found.wrong says why, when forward
+  // changed its inputs.
+  bool CheckInputs(int trial, bool unchanged);
+
   // The first error of `access`.
   const absl::Status& lost() const { return lost_; }
 
  private:
+  void Refuse(int trial, const char* kind, const std::string& message);
   void NoteShare(const Comparison& comparison, int trial);
   template <typename T>
   T Answered(absl::StatusOr<T> answer, T otherwise) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "exec/candidate/call_judge.h"
 #include "exec/candidate/window_exchange.h"
 
 namespace tritonrl {
@@ -25,7 +26,9 @@ class MemoryExchange : public TensorExchange {
  public:
   MemoryExchange(const ExecRequest& request, const ReferenceResult& reference_result,
                  SharedMemory memory)
-      : request_(request), reference_result_(reference_result), memory_(std::move(memory)) {}
+      : reference_result_(reference_result),
+        memory_(std::move(memory)),
+        access_(AccessInMemory(request, reference_result, [this] { return memory_.view(); })) {}
 
   std::vector<JobFd> fds() const override {
     return {{"visible", reference_result_.visible.fd()}, {"memory", memory_.fd()}};
@@ -34,18 +37,11 @@ class MemoryExchange : public TensorExchange {
   absl::Status Provide(int) override { return absl::OkStatus(); }  // all are there
 
   absl::StatusOr<Comparison> Compare(size_t call, const std::vector<Leaf>& output) override {
-    return CompareOutputs({reference_result_.outputs[call], reference_result_.hidden.view()},
-                          {output, memory_.view()}, reference_result_.ToleranceOf(request_, call));
+    return access_.compare(call, output);
   }
 
   absl::StatusOr<InputSensitivity> Follow(size_t call, int leaf, const Leaf& got) override {
-    const Leaf& first = reference_result_.outputs[0][leaf];
-    const Leaf& want = reference_result_.outputs[call][leaf];
-    if (call == 0 || !first.offset.has_value() || !want.offset.has_value())
-      return InputSensitivity();
-    const char* const hidden = reference_result_.hidden.view().data();
-    return MeasureInputSensitivity(want, hidden + *first.offset, hidden + *want.offset,
-                                   memory_.view().data() + *got.offset);
+    return access_.follow(call, leaf, got);
   }
 
   bool inputs_come_back() const override { return true; }
@@ -67,9 +63,9 @@ class MemoryExchange : public TensorExchange {
   }
 
  private:
-  const ExecRequest& request_;
   const ReferenceResult& reference_result_;
   SharedMemory memory_;
+  const OutputAccess access_;
   SavedOutput kept_;
 };
 

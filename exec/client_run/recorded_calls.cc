@@ -44,6 +44,12 @@ void SetAddresses(const std::vector<TensorRef>& refs, std::vector<Leaf>* leaves)
   }
 }
 
+absl::Status OtherReads(int trial) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
+                   trial + 1, ": its launches may not depend on them"));
+}
+
 std::vector<at::Tensor> Scaled(std::vector<at::Tensor> tensors, double scale) {
   if (scale == 1) return tensors;
   for (at::Tensor& tensor : tensors) {
@@ -130,11 +136,7 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
     options.keeps_state = true;
     ASSIGN_OR_RETURN(replay, session->ReplayCall(options));
   }
-  if (replay.run.reads_that_differ > 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
-                     trial + 1, ": its launches may not depend on them"));
-  }
+  if (replay.run.reads_that_differ > 0) return OtherReads(trial);
   inputs_unchanged_ = replay.inputs_unchanged;
   return Take(replay.output);
 }
@@ -147,10 +149,7 @@ absl::Status RecordedCalls::CheckReads(const device::SessionResult& live,
     device::ReplayOptions options;
     options.inputs = TensorsOf(visible_.inputs[trial]);
     const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
-    if (!replay.ok() || replay->run.reads_that_differ == 0) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
-                     trial + 1, ": its launches may not depend on them"));
+    if (replay.ok() && replay->run.reads_that_differ > 0) return OtherReads(trial);
   }
   return absl::OkStatus();
 }
@@ -195,25 +194,8 @@ void RecordedCalls::NoteAddresses(const device::Session& session) {
 }
 
 OutputAccess RecordedCalls::access() {
-  OutputAccess access;
-  access.compare = [this](size_t call,
-                          const std::vector<Leaf>& output) -> absl::StatusOr<Comparison> {
-    return CompareOutputs({reference_result_.outputs[call], reference_result_.hidden.view()},
-                          {output, output_.memory},
-                          reference_result_.ToleranceOf(context_.request, call));
-  };
-  access.follow = [this](size_t call, int leaf,
-                         const Leaf& got) -> absl::StatusOr<InputSensitivity> {
-    const Leaf& first = reference_result_.outputs[0][leaf];
-    const Leaf& want = reference_result_.outputs[call][leaf];
-    if (call == 0 || !first.offset.has_value() || !want.offset.has_value()) {
-      return InputSensitivity();
-    }
-    const char* const hidden = reference_result_.hidden.view().data();
-    return MeasureInputSensitivity(want, hidden + *first.offset, hidden + *want.offset,
-                                   output_.memory.data() + *got.offset);
-  };
-  return access;
+  return AccessInMemory(context_.request, reference_result_,
+                        [this] { return absl::string_view(output_.memory); });
 }
 
 int RecordedCalls::LineOf(absl::string_view kernel) const {
@@ -223,46 +205,46 @@ int RecordedCalls::LineOf(absl::string_view kernel) const {
   return 1 + static_cast<int>(std::count(source.begin(), source.begin() + place, '\n'));
 }
 
-std::vector<KernelLaunch> RecordedCalls::Launches(const device::Session& session) const {
+std::vector<KernelLaunch> LaunchesOf(const device::Session& session) {
   std::vector<KernelLaunch> launches;
-  const device::RecordedCall& call = session.recording().call;
-  size_t number = 0;
-  for (const auto& command : call.commands) {
+  for (const auto& command : session.recording().call.commands) {
     const auto* const made = std::get_if<LaunchCommand>(command.get());
     if (made == nullptr) continue;
     const device::KernelEntry* const kernel = session.kernels().Find(made->kernel);
-    KernelLaunch launch;
+    KernelLaunch& launch = launches.emplace_back();
     launch.set_name(kernel->name);
-    launch.set_line(LineOf(kernel->name));
+    launch.set_line(made->line);
     for (const int32_t size : made->grid) launch.add_grid(size);
     launch.set_num_warps(static_cast<int32_t>(kernel->num_warps));
     launch.set_num_stages(static_cast<int32_t>(kernel->num_stages));
     launch.set_shared_bytes(kernel->shared_bytes);
-    if (number < counts_.size()) {
-      const device::LaunchCounts& counts = counts_[number];
-      launch.set_load_bytes(counts.load_bytes);
-      launch.set_store_bytes(counts.store_bytes);
-      launch.set_atomic_bytes(counts.atomic_bytes);
-      launch.set_sector_bytes(counts.sector_bytes);
-      launch.set_unique_bytes(counts.unique_bytes);
-      launch.set_flops(counts.flops);
-      launch.set_dot_flops(counts.dot_flops);
-      launch.set_tensor_flops(counts.tensor_flops);
-    }
-    ++number;
-    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+std::vector<KernelLaunch> RecordedCalls::Launches(const device::Session& session) const {
+  std::vector<KernelLaunch> launches = LaunchesOf(session);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    KernelLaunch& launch = launches[i];
+    launch.set_line(LineOf(launch.name()));
+    if (i >= counts_.size()) continue;
+    launch.set_load_bytes(counts_[i].load_bytes);
+    launch.set_store_bytes(counts_[i].store_bytes);
+    launch.set_atomic_bytes(counts_[i].atomic_bytes);
+    launch.set_sector_bytes(counts_[i].sector_bytes);
+    launch.set_unique_bytes(counts_[i].unique_bytes);
+    launch.set_flops(counts_[i].flops);
+    launch.set_dot_flops(counts_[i].dot_flops);
+    launch.set_tensor_flops(counts_[i].tensor_flops);
   }
   return launches;
 }
 
 std::string RecordedCalls::KernelNames(const device::Session& session) {
   kernels_.clear();
-  for (const auto& command : session.recording().call.commands) {
-    const auto* const launch = std::get_if<LaunchCommand>(command.get());
-    if (launch == nullptr) continue;
-    const std::string& name = session.kernels().Find(launch->kernel)->name;
-    if (std::find(kernels_.begin(), kernels_.end(), name) == kernels_.end()) {
-      kernels_.push_back(name);
+  for (const KernelLaunch& launch : LaunchesOf(session)) {
+    if (std::find(kernels_.begin(), kernels_.end(), launch.name()) == kernels_.end()) {
+      kernels_.push_back(launch.name());
     }
   }
   if (kernels_.size() > kMostNamed) kernels_.resize(kMostNamed);

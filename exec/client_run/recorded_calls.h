@@ -21,6 +21,9 @@
 
 namespace tritonrl {
 
+// The launches of the recorded call, each with the line of the program that launched it.
+std::vector<KernelLaunch> LaunchesOf(const device::Session& session);
+
 // The output of one call at a time; the next one overwrites it.
 class RecordedCalls {
  public:
@@ -59,7 +62,8 @@ class RecordedCalls {
 
   // Counts what the launches of the recorded call do, unless a replay has done so.
   absl::Status CountLaunches(device::Session* session);
-  // The launches of the recorded call, without modelled times; with counts if there are any.
+  // The launches of the recorded call, without modelled times; with counts if there are any. The
+  // line is that of the kernel.
   std::vector<KernelLaunch> Launches(const device::Session& session) const;
   // The message that names the kernels for Ablate.
   std::string KernelNames(const device::Session& session);

@@ -47,10 +47,11 @@ absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
   while (stage_ != Stage::kEnded) {
     ASSIGN_OR_RETURN(const Frame frame, channel.Receive(options_.deadline));
     ASSIGN_OR_RETURN(const Json message, ParseJson(frame.header));
+    const Stage before = stage_;
     ASSIGN_OR_RETURN(const Reply reply, Answer(message, frame.payload));
     if (stage_ != Stage::kEnded) RETURN_IF_ERROR(handler_.Free(message));
     // The constructor's last message says what it let go.
-    if (stage_ == Stage::kForward) device_.EndInit();
+    if (before == Stage::kInit && stage_ == Stage::kForward) device_.EndInit();
     const absl::Status sent =
         channel.Send({WriteJson(reply.header), reply.payload}, options_.deadline);
     // A process that is done need not listen.

@@ -55,8 +55,9 @@ double LaunchSeconds(const RooflineModel& model, const KernelLaunch& launch) {
   return model.launch_seconds + (busy > 0 ? busy / fill : 0) + programs * model.program_seconds;
 }
 
-double OperatorSeconds(const RooflineModel& model, double bytes, double flops) {
-  return model.launch_seconds + std::max(bytes / model.dram_bytes, flops / model.fp32_flops);
+double OperatorSeconds(const RooflineModel& model, int64_t calls, double bytes, double flops) {
+  return static_cast<double>(calls) * model.launch_seconds +
+         std::max(bytes / model.dram_bytes, flops / model.fp32_flops);
 }
 
 }  // namespace tritonrl

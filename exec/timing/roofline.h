@@ -9,6 +9,7 @@
 #ifndef TRITONRL_EXEC_TIMING_ROOFLINE_H_
 #define TRITONRL_EXEC_TIMING_ROOFLINE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -36,9 +37,9 @@ absl::StatusOr<RooflineModel> FindRooflineModel(absl::string_view name);
 // Returns the seconds of one launch from its grid, warps and counts.
 double LaunchSeconds(const RooflineModel& model, const KernelLaunch& launch);
 
-// Returns the seconds of one operation that moves `bytes` and computes `flops` at full occupancy: a
-// copy, a fill, or an operator of torch.
-double OperatorSeconds(const RooflineModel& model, double bytes, double flops);
+// Returns the seconds of `calls` calls of one operator (a copy, a fill, another operator of torch)
+// that move `bytes` and compute `flops` in all, at full occupancy.
+double OperatorSeconds(const RooflineModel& model, int64_t calls, double bytes, double flops);
 
 }  // namespace tritonrl
 

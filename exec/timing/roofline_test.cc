@@ -48,8 +48,9 @@ TEST(Roofline, FewWarpsUseAPartOfTheDevice) {
 }
 
 TEST(Roofline, AnOperatorOccupiesTheWholeDevice) {
-  EXPECT_DOUBLE_EQ(OperatorSeconds(Round(), 20, 1000), 1 + 2);
-  EXPECT_DOUBLE_EQ(OperatorSeconds(Round(), 20, 5000), 1 + 5);
+  EXPECT_DOUBLE_EQ(OperatorSeconds(Round(), 1, 20, 1000), 1 + 2);
+  EXPECT_DOUBLE_EQ(OperatorSeconds(Round(), 1, 20, 5000), 1 + 5);
+  EXPECT_DOUBLE_EQ(OperatorSeconds(Round(), 3, 20, 5000), 3 + 5);
 }
 
 TEST(Roofline, ModelsHaveNames) {

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +12,7 @@
 #include "base/status.h"
 #include "exec/client_run/client_job.h"
 #include "exec/client_run/executor_slots.h"
+#include "exec/client_run/recorded_calls.h"
 #include "exec/device/session.h"
 #include "exec/device/torch_errors.h"
 #include "exec/device_backend.h"
@@ -89,22 +89,6 @@ void DescribeOutputs(const Value& value, std::vector<ProgramOutput>* outputs) {
     default:
       for (const Value& item : value.items) DescribeOutputs(item, outputs);
   }
-}
-
-std::vector<KernelLaunch> LaunchesOf(const device::Session& session) {
-  std::vector<KernelLaunch> launches;
-  for (const auto& command : session.recording().call.commands) {
-    const auto* const made = std::get_if<device::LaunchCommand>(command.get());
-    if (made == nullptr) continue;
-    const device::KernelEntry* const kernel = session.kernels().Find(made->kernel);
-    KernelLaunch& launch = launches.emplace_back();
-    launch.set_name(kernel->name);
-    launch.set_line(made->line);
-    launch.set_num_warps(static_cast<int32_t>(kernel->num_warps));
-    launch.set_num_stages(static_cast<int32_t>(kernel->num_stages));
-    for (const int32_t size : made->grid) launch.add_grid(size);
-  }
-  return launches;
 }
 
 // Why the program did not end well; the executor's own words first.

@@ -4,11 +4,10 @@
 
 #include "base/python_syntax.h"
 #include "tools/kernelbook/program_tokens.h"
+#include "tools/kernelbook/python_parts.h"
 
 namespace tritonrl {
 namespace {
-
-bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
 
 PythonNode Definition(const PythonNode& statement) {
   return Is(statement, "decorated_definition") ? statement.field("definition") : statement;

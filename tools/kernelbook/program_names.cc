@@ -3,11 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/kernelbook/program_tokens.h"
+#include "tools/kernelbook/python_parts.h"
 
 namespace tritonrl {
 namespace {
-
-bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
 
 void CollectPattern(const PythonNode& node, ProgramNames* names, int depth = 0) {
   if (depth > kMaxProgramDepth) return;

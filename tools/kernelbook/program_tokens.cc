@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kShingle = 5;  // tokens
 
-bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
-
 }  // namespace
 
 uint64_t ProgramTokens::Hash() const { return Hash64(absl::StrJoin(tokens_, "\n")); }

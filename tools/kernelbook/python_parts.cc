@@ -13,8 +13,6 @@
 namespace tritonrl {
 namespace {
 
-bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
-
 template <size_t N>
 bool In(absl::string_view text, const absl::string_view (&list)[N]) {
   return std::find(std::begin(list), std::end(list), text) != std::end(list);

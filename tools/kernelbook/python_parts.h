@@ -10,6 +10,9 @@
 
 namespace tritonrl {
 
+// Whether the grammar calls the node `type`.
+inline bool Is(const PythonNode& node, absl::string_view type) { return node.type() == type; }
+
 // Whether an expression of this type needs parentheses as a part of another operation.
 bool IsOperation(absl::string_view type);
 
