@@ -138,6 +138,8 @@ class Bits {
     return EncodeSmallFloat(value, SmallFormatOf(data_.element), /*toward_zero=*/false);
   }
 
+  int lane_bytes() const { return lane_bytes_; }
+
   void Set(std::byte* buffer, int64_t i, uint64_t bits) const {
     if (is_small_ && data_.element == ScalarKind::kBF16) {
       bits <<= 16;
@@ -153,6 +155,38 @@ class Bits {
   bool is_small_;
   int lane_bytes_;
 };
+
+// For launches that check. `writes`: of each element, or null: all do.
+void CheckModified(const Step& step, Program& program, const uint8_t* mask, const uint8_t* writes) {
+  const auto& data = static_cast<const AtomicData&>(*step.data);
+  const bool swaps = step.run == RunCompareAndSwap;
+  const Bits bits(data);
+  CheckedAccess access;
+  access.pointers = program.At<int64_t>(step.in[0]);
+  access.mask = mask;
+  access.count = step.count;
+  access.bytes = data.bytes;
+  access.shape = data.shape;
+  access.pointer_marks = {program, step.in[0], 8};
+  access.value_marks = {program, step.in[1], bits.lane_bytes()};
+  access.mask_marks = {program, swaps ? kNoBuffer : step.in[2], 1};
+  program.check->CheckAtomic(step, access, writes, data.semantic, data.scope);
+  if (swaps) {
+    access.value_marks = {program, step.in[2], bits.lane_bytes()};
+    program.check->ReportMarks(step, access, "an atomic operation depends on it");
+  }
+  // An exchange does not look at what was there.
+  const Mark mark = program.check->MarkUnwritten(step, access, program, "changes");
+  const bool exchanges = !swaps && data.kind == AtomicKind::kExchange;
+  if (mark != 0 && !exchanges) {
+    program.check->ReportMark(step, mark, "an atomic operation depends on it");
+  }
+  const MarkedElements out(program, step.out[0], bits.lane_bytes());
+  for (int64_t i = 0; program.marks != nullptr && i < step.count; ++i) {
+    const bool unwritten = mark != 0 && access.IsActive(i) && !program.check->IsWritten(access, i);
+    out.Set(i, exchanges && unwritten ? mark : 0);
+  }
+}
 
 void Observe(const Step& step, Program& program, const uint8_t* mask, int bytes) {
   Observer* const storing = program.storing;
@@ -175,8 +209,7 @@ bool RunAtomic(const Step& step, Program& program) {
     return false;
   }
   if (program.check != nullptr) {
-    program.check->CheckAtomic(step, {pointers, mask, step.count, data.bytes}, nullptr,
-                               data.semantic, data.scope);
+    CheckModified(step, program, mask, /*writes=*/nullptr);
   }
   const Bits bits(data);
   for (int64_t i = 0; i < step.count; ++i) {
@@ -209,8 +242,7 @@ bool RunCompareAndSwap(const Step& step, Program& program) {
       const auto* const at = reinterpret_cast<const std::byte*>(pointers[i] & kAddressMask);
       writes.push_back(LoadBits(at, data.bytes) == bits.Get(expected, i) ? 1 : 0);
     }
-    program.check->CheckAtomic(step, {pointers, nullptr, step.count, data.bytes}, writes.data(),
-                               data.semantic, data.scope);
+    CheckModified(step, program, /*mask=*/nullptr, writes.data());
   }
   for (int64_t i = 0; i < step.count; ++i) {
     std::byte* const at = reinterpret_cast<std::byte*>(pointers[i] & kAddressMask);

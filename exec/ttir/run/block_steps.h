@@ -18,8 +18,13 @@ struct MakeBlockData : StepData {
   int rank = 0;
   Padding padding = Padding::kNone;
   std::vector<bool> is_wide;  // of each operand: i64, else i32
+  bool has_padding = false;   // the last operand says whether to pad with NaN
+  // Of a descriptor, which hardware has to load and store through.
+  bool is_descriptor = false;
+  int element_bytes = 0;
+  int64_t inner_block = 0;  // elements of the block's last axis
 };
-// in: base, shape, strides and, for a block pointer, offsets; out: the record.
+// in: base, shape, strides and, for a block pointer, offsets, or padding; out: the record.
 bool RunMakeBlock(const Step& step, Program& program);
 
 // in: record, one i32 for each axis; out: the record with its offsets moved. `number`: the rank.

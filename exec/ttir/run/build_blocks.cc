@@ -41,7 +41,12 @@ absl::Status Builder::BuildMakeBlock(const Operation& operation) {
   auto data = std::make_shared<MakeBlockData>();
   data->rank = type.rank();
   if (data->rank == 0) return NotExecutable(operation);
-  if (type.is_descriptor()) data->padding = operation.attributes.padding;
+  if (type.is_descriptor()) {
+    data->padding = operation.attributes.padding;
+    data->is_descriptor = true;
+    data->element_bytes = StorageBytes(type.element());
+    data->inner_block = type.dim(type.rank() - 1);
+  }
   std::vector<Bound> operands;
   for (const ValueId value : operation.operands) {
     operands.push_back(At(value));
@@ -49,9 +54,32 @@ absl::Status Builder::BuildMakeBlock(const Operation& operation) {
   }
   Step step;
   step.run = RunMakeBlock;
+  step.place = PlaceOf(operation);
   step.data = std::move(data);
   Bind(operation.results[0], {EmitPure(std::move(step), operands, BufferBytes(type)), true, false});
   return absl::OkStatus();
+}
+
+Bound Builder::BuildDescriptorArgument(const Argument& argument, const std::string& name,
+                                       const Type& type) {
+  auto data = std::make_shared<MakeBlockData>();
+  data->rank = type.rank();
+  data->is_descriptor = true;
+  data->element_bytes = StorageBytes(type.element());
+  data->inner_block = type.dim(type.rank() - 1);
+  data->has_padding = true;
+  std::vector<Bound> operands = {AddArgument(name, Type::Scalar(type.element(), 1))};
+  for (int i = 0; i < 2 * type.rank(); ++i) {
+    operands.push_back(AddArgument(name, Type::Scalar(ScalarKind::kI64)));
+  }
+  data->is_wide.resize(operands.size(), true);
+  operands.push_back(AddArgument(name, Type::Scalar(ScalarKind::kI1)));
+  compiled_->places.push_back(module_.locations.PositionOf(argument.location).ToString());
+  Step step;
+  step.run = RunMakeBlock;
+  step.place = static_cast<int32_t>(compiled_->places.size() - 1);
+  step.data = std::move(data);
+  return {EmitPure(std::move(step), operands, BufferBytes(type)), true, false};
 }
 
 void Builder::BuildAdvance(const Operation& operation) {
@@ -122,6 +150,7 @@ absl::Status Builder::BuildBlockReduce(const Operation& operation) {
   data->kind = *kind;
   data->element = type.element();
   data->bytes = StorageBytes(type.element());
+  data->shape = ShapeNumberOf(type);
   Step step;
   step.run = RunAtomic;
   step.count = type.elements();

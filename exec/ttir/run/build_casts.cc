@@ -63,6 +63,9 @@ absl::Status Builder::BuildConstant(const Operation& operation) {
   const bool uniform = bits.size() == 1;
   Step step;
   step.run = RunConstant;
+  step.count = static_cast<int64_t>(bits.size());
+  step.marking.rule = MarkRule::kClear;
+  step.marking.out_bytes = static_cast<uint8_t>(bytes);
   step.data = std::move(data);
   Bind(operation.results[0], {EmitPure(std::move(step), {}, size), uniform, false});
   if (uniform && type.is_integer()) integer_constants_[At(operation.results[0]).buffer] = bits[0];

@@ -1,9 +1,6 @@
-// What launches that check look at: operands of divisions and shifts, and declared divisibility.
-#include <memory>
-#include <utility>
-
+// What launches that check know of operations: how their results are marked (marks.h), and what
+// divisibility is declared.
 #include "exec/ttir/run/builder.h"
-#include "exec/ttir/run/check_steps.h"
 
 namespace tritonrl::ttir {
 
@@ -30,28 +27,25 @@ bool IsShift(Opcode opcode) {
 
 }  // namespace
 
-// The check stands where the operation does, while the operation's step may move to where it runs
-// although the program never comes there.
-void Builder::EmitOperandCheck(const Operation& operation) {
-  if (!IsDivision(operation.opcode) && !IsShift(operation.opcode)) return;
-  const Type& type = TypeOf(operation.operands[1]);
-  const Bound& operand = At(operation.operands[1]);
-  auto data = std::make_shared<OperandCheckData>();
-  data->lane = LaneOf(type);
-  data->width = IsShift(operation.opcode) ? BitWidth(type.element()) : 0;
-  // Most are constants that are right.
-  const auto constant = integer_constants_.find(operand.buffer);
+void Builder::MarkOperands(const Operation& operation, Opcode opcode, Step* step) {
+  Marking& marking = step->marking;
+  marking.rule = MarkRule::kElementwise;
+  const Type& type = TypeOf(operation.operands[0]);
+  if (!type.is_integer()) return;
+  const int width = BitWidth(type.element());
+  marking.width = static_cast<uint8_t>(width);
+  if (opcode == Opcode::kAndI) marking.rule = MarkRule::kAnd;
+  if (opcode == Opcode::kOrI) marking.rule = MarkRule::kOr;
+  if (opcode == Opcode::kMulI) marking.rule = MarkRule::kMultiply;
+  if (!IsDivision(opcode) && !IsShift(opcode)) return;
+  // Most second operands are constants that are right.
+  const auto constant = integer_constants_.find(At(operation.operands[1]).buffer);
   if (constant != integer_constants_.end()) {
     const uint64_t bits = constant->second;
-    if (data->width == 0 ? bits != 0 : bits < static_cast<uint64_t>(data->width)) return;
+    if (IsDivision(opcode) ? bits != 0 : bits < static_cast<uint64_t>(width)) return;
   }
-  Step step;
-  step.run = RunOperandCheck;
-  step.count = operand.lanes ? kLanes : operand.uniform ? 1 : type.elements();
-  step.place = PlaceOf(operation);
-  step.in = {operand.buffer};
-  step.data = std::move(data);
-  Emit(std::move(step));
+  marking.rule = IsDivision(opcode) ? MarkRule::kDivide : MarkRule::kShift;
+  step->place = PlaceOf(operation);
 }
 
 void Builder::AddDivisibility(const Argument& argument, CompiledKernel::Argument* compiled) const {

@@ -161,6 +161,7 @@ absl::Status Builder::BuildWhile(const Operation& operation) {
 absl::Status Builder::BuildIf(const Operation& operation) {
   Step step;
   step.run = RunIf;
+  step.place = PlaceOf(operation);
   step.in = {At(operation.operands[0]).buffer};
   step.codes.resize(2);
   std::vector<int32_t> results;

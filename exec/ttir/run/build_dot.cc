@@ -5,9 +5,12 @@
 // exact result than they are. Products of f16, bf16, fp8 and tf32 are exact; integers wrap around.
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "exec/ttir/run/builder.h"
+#include "exec/ttir/run/checker.h"
+#include "exec/ttir/run/marks.h"
 
 namespace tritonrl::ttir {
 
@@ -22,10 +25,43 @@ struct DotData : StepData {
   void (*truncate)(float*, const float*, int64_t) = nullptr;
 };
 
+// An element of the result is bad if one of its row of a, of its column of b, or it was.
+void MarkDot(const Step& step, const Program& program) {
+  const auto& data = static_cast<const DotData&>(*step.data);
+  const auto [m, n, k] = data.shape;
+  Marks& marks = program.check->marks();
+  const MarkedElements a(program, step.in[0], data.operand_bytes);
+  const MarkedElements b(program, step.in[1], data.operand_bytes);
+  const MarkedElements c(program, step.in[2], data.result_bytes);
+  const MarkedElements out(program, step.out[0], data.result_bytes);
+  for (int64_t batch = 0; batch < data.batches; ++batch) {
+    std::vector<Mark> rows(static_cast<size_t>(m));
+    std::vector<Mark> columns(static_cast<size_t>(n));
+    for (int64_t l = 0; l < k; ++l) {
+      for (int64_t i = 0; i < m; ++i) {
+        Mark& row = rows[static_cast<size_t>(i)];
+        row = marks.Join(row, a[(batch * m + i) * k + l]);
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        Mark& column = columns[static_cast<size_t>(j)];
+        column = marks.Join(column, b[(batch * k + l) * n + j]);
+      }
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t at = (batch * m + i) * n + j;
+        out.Set(at, marks.Join(c[at], marks.Join(rows[static_cast<size_t>(i)],
+                                                 columns[static_cast<size_t>(j)])));
+      }
+    }
+  }
+}
+
 // in: a, b, c; out: result, truncated a and b if they are needed.
 bool RunDot(const Step& step, Program& program) {
   const auto& data = static_cast<const DotData&>(*step.data);
   const DotShape& shape = data.shape;
+  if (program.marks != nullptr) MarkDot(step, program);
   std::byte* const out = program.At<std::byte>(step.out[0]);
   const int64_t results = data.batches * shape.m * shape.n;
   if (step.out[0] != step.in[2]) {
@@ -69,6 +105,7 @@ absl::Status Builder::BuildDot(const Operation& operation) {
   step.cost = data->batches * data->shape.m * data->shape.n * data->shape.k / 16 + 1;
   step.finish = RoundingOf(c);
   step.in_place = InPlace::kThirdOperand;
+  step.marking.crosses_threads = true;
   for (const ValueId value : operation.operands) step.in.push_back(SpreadValue(value).buffer);
   step.out = {NewBuffer(c)};
   const int32_t result = step.out[0];

@@ -107,6 +107,12 @@ Bound Builder::EmitElementwise(Step step, absl::Span<const Bound> operands, cons
   step.count = extent.lanes ? kLanes : elements;
   if (step.in_place == InPlace::kNever) step.in_place = InPlace::kAnyOperand;
   const int64_t bytes = elements * LaneBytes(LaneOf(type));
+  if (step.marking.rule == MarkRule::kOwn) step.marking.rule = MarkRule::kElementwise;
+  step.marking.out_bytes = static_cast<uint8_t>(LaneBytes(LaneOf(type)));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].uniform) continue;
+    step.marking.in_bytes[i] = static_cast<uint8_t>(buffers_[operands[i].buffer].bytes / elements);
+  }
   return {EmitPure(std::move(step), operands, bytes), extent.uniform, extent.lanes};
 }
 
@@ -143,6 +149,7 @@ absl::Status Builder::BuildBinary(const Operation& operation, Opcode opcode) {
   if (step.binary == nullptr) return NotExecutable(operation);
   const Type& type = TypeOf(operation.results[0]);
   if (!IsExact(opcode)) step.finish = RoundingOf(type);
+  MarkOperands(operation, opcode, &step);
   Bind(operation.results[0], EmitElementwise(std::move(step), operands, type));
   return absl::OkStatus();
 }
@@ -173,6 +180,7 @@ absl::Status Builder::BuildTernary(const Operation& operation, Opcode opcode) {
     step.ternary = kernels_.clamp_propagating_nan[lane == Lane::kF32 ? 0 : 1];
   } else if (opcode == Opcode::kSelect) {
     step.ternary = kernels_.select(lane, extent.form);
+    step.marking.rule = MarkRule::kSelect;
   } else {
     step.ternary = kernels_.ternary(opcode, lane, extent.form);
     if (!IsExact(opcode)) step.finish = RoundingOf(type);

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "exec/ttir/run/builder.h"
+#include "exec/ttir/run/checker.h"
+#include "exec/ttir/run/marks.h"
 
 namespace tritonrl::ttir {
 
@@ -25,13 +27,31 @@ struct HistogramData : StepData {
   Lane from = Lane::kI32;
   int64_t bins = 0;
   Unary narrow = nullptr;  // int64 to the result; nullptr: it is that
+  int result_bytes = 0;
 };
+
+// All counts are bad if an element that counts is.
+void MarkHistogram(const Step& step, const Program& program) {
+  const auto& data = static_cast<const HistogramData&>(*step.data);
+  const uint8_t* const mask = step.in[1] >= 0 ? program.At<uint8_t>(step.in[1]) : nullptr;
+  const MarkedElements values(program, step.in[0], LaneBytes(data.from));
+  const MarkedElements masks(program, step.in[1], 1);
+  const MarkedElements out(program, step.out[0], data.result_bytes);
+  Marks& marks = program.check->marks();
+  Mark all = 0;
+  for (int64_t i = 0; i < step.count; ++i) {
+    all = marks.Join(all, masks[i]);
+    if (mask == nullptr || mask[i] != 0) all = marks.Join(all, values[i]);
+  }
+  for (int64_t i = 0; i < data.bins; ++i) out.Set(i, all);
+}
 
 // in: values, mask or none; out: result, counts.
 bool RunHistogram(const Step& step, Program& program) {
   const auto& data = static_cast<const HistogramData&>(*step.data);
   const uint8_t* mask = step.in[1] >= 0 ? program.At<uint8_t>(step.in[1]) : nullptr;
   int64_t* const counts = program.At<int64_t>(step.out[1]);
+  if (program.marks != nullptr) MarkHistogram(step, program);
   std::memset(counts, 0, static_cast<size_t>(data.bins) * sizeof(int64_t));
   const int32_t in = step.in[0];
   switch (data.from) {
@@ -97,6 +117,9 @@ int64_t IndexOf(const GatherData& data, const Program& program, int32_t offset, 
 bool RunGather(const Step& step, Program& program) {
   const auto& data = static_cast<const GatherData&>(*step.data);
   const std::byte* const source = program.At<std::byte>(step.in[0]);
+  const MarkedElements source_marks(program, step.in[0], data.bytes);
+  const MarkedElements index_marks(program, step.in[1], LaneBytes(data.index));
+  const MarkedElements out_marks(program, step.out[0], data.bytes);
   std::byte* const out = program.At<std::byte>(step.out[0]);
   const auto bytes = static_cast<size_t>(data.bytes);
   for (int64_t i = 0; i < step.count; ++i) {
@@ -113,6 +136,8 @@ bool RunGather(const Step& step, Program& program) {
     }
     std::memcpy(out + static_cast<size_t>(i) * bytes, source + static_cast<size_t>(from) * bytes,
                 bytes);
+    if (program.marks == nullptr) continue;
+    out_marks.Set(i, program.check->marks().Join(index_marks[i], source_marks[from]));
   }
   return true;
 }
@@ -144,6 +169,7 @@ absl::Status Builder::BuildGather(const Operation& operation) {
   const Type& target = TypeOf(operation.results[0]);
   Step step;
   step.run = RunGather;
+  step.marking.crosses_threads = true;
   step.count = target.elements();
   step.place = PlaceOf(operation);
   step.in = {SpreadValue(operation.operands[0]).buffer, SpreadValue(operation.operands[1]).buffer};
@@ -161,12 +187,14 @@ absl::Status Builder::BuildHistogram(const Operation& operation) {
   auto data = std::make_shared<HistogramData>();
   data->from = LaneOf(source);
   data->bins = target.elements();
+  data->result_bytes = LaneBytes(LaneOf(target));
   if (LaneOf(target) != Lane::kI64) {
     data->narrow = kernels_.widen(Lane::kI64, LaneOf(target), true);
     if (data->narrow == nullptr) return NotExecutable(operation);
   }
   Step step;
   step.run = RunHistogram;
+  step.marking.crosses_threads = true;
   step.count = source.elements();
   step.in = {SpreadValue(operation.operands[0]).buffer, kNoBuffer};
   if (operation.operands.size() > 1) step.in[1] = SpreadValue(operation.operands[1]).buffer;

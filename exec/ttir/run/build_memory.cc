@@ -57,6 +57,15 @@ absl::Status Builder::BuildAddPointer(const Operation& operation) {
   return absl::OkStatus();
 }
 
+int Builder::ShapeNumberOf(const Type& type) {
+  std::vector<int64_t> dims;
+  for (int i = 0; i < type.rank(); ++i) {
+    if (type.dim(i) > 1) dims.push_back(type.dim(i));
+  }
+  const auto number = static_cast<int>(shape_numbers_.size());
+  return shape_numbers_.try_emplace(std::move(dims), number).first->second;
+}
+
 // Where `operation` accesses elements of type `value`, with its mask and default if it has any.
 absl::Status Builder::BuildAccess(const Operation& operation, const Type& value, Access* access) {
   if (!TypeOf(operation.operands[0]).is_value()) {
@@ -87,9 +96,11 @@ absl::Status Builder::BuildLoad(const Operation& operation) {
   data->lane_bytes = LaneBytes(LaneOf(type));
   data->row = uniform ? 1 : RowOf(type);
   data->repeat = uniform ? type.elements() : 1;
+  data->shape = ShapeNumberOf(type);
   data->convert = type.is_pointer() ? StripArgument : kernels_.decode(type.element());
   data->kernels = &kernels_;
   if (access.other.buffer != kNoBuffer) {
+    data->one_other = access.other.uniform;
     const int form = !uniform && access.other.uniform ? kThirdUniform : 0;
     data->select = kernels_.select(LaneOf(type), form);
   }
@@ -126,6 +137,7 @@ absl::Status Builder::BuildStore(const Operation& operation) {
   data->lane_bytes = LaneBytes(LaneOf(type));
   data->row = uniform ? 1 : RowOf(type);
   data->repeat = uniform ? type.elements() : 1;
+  data->shape = ShapeNumberOf(type);
   data->convert = type.is_pointer() ? StripArgument : kernels_.encode(type.element());
   data->kernels = &kernels_;
   Step step;
@@ -147,6 +159,7 @@ absl::Status Builder::BuildAtomic(const Operation& operation) {
   data->element = type.element();
   data->is_pointer = type.pointer_levels() > 0;
   data->bytes = BytesOf(type);
+  data->shape = ShapeNumberOf(type);
   data->semantic = operation.attributes.semantic;
   data->scope = operation.attributes.scope;
   if (type.is(ScalarKind::kI1) || BitWidth(type.element()) == 8) return NotExecutable(operation);

@@ -94,6 +94,7 @@ absl::Status Builder::BuildReduction(const Operation& operation) {
   data->is_reverse = operation.attributes.has(kReverse);
   Step step;
   step.place = PlaceOf(operation);
+  step.marking.crosses_threads = true;
   for (const ValueId value : operation.operands) {
     step.in.push_back(SpreadValue(value).buffer);
     data->bytes.push_back(LaneBytes(LaneOf(TypeOf(value))));

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "exec/ttir/run/builder.h"
+#include "exec/ttir/run/checker.h"
+#include "exec/ttir/run/marks.h"
 
 namespace tritonrl::ttir {
 
@@ -71,9 +73,30 @@ void Scale(const ScaledSide& side, const Program& program, int32_t scale, float*
   }
 }
 
+// All of the result is bad if an element of an operand is.
+void MarkScaledDot(const Step& step, const Program& program) {
+  const auto& data = static_cast<const ScaledDotData&>(*step.data);
+  Marks& marks = program.check->marks();
+  Mark all = 0;
+  for (size_t s = 0; s < 2; ++s) {
+    const ScaledSide& side = data.sides[s];
+    const bool is_byte = side.is_packed || side.decode != nullptr;
+    const MarkedElements operand(program, step.in[s], is_byte ? 1 : 4);
+    const int64_t count = side.rows * side.columns / (side.is_packed ? 2 : 1);
+    for (int64_t i = 0; i < count; ++i) all = marks.Join(all, operand[i]);
+    const MarkedElements scale(program, step.in[3 + s], side.is_exponent ? 1 : 4);
+    const int64_t scales = side.groups * (side.k_is_column ? side.rows : side.columns);
+    for (int64_t i = 0; i < scales; ++i) all = marks.Join(all, scale[i]);
+  }
+  const MarkedElements c(program, step.in[2], 4);
+  const MarkedElements out(program, step.out[0], 4);
+  for (int64_t i = 0; i < data.shape.m * data.shape.n; ++i) out.Set(i, marks.Join(c[i], all));
+}
+
 // in: a, b, c, scale of a or none, scale of b or none; out: result, a and b as floats.
 bool RunScaledDot(const Step& step, Program& program) {
   const auto& data = static_cast<const ScaledDotData&>(*step.data);
+  if (program.marks != nullptr) MarkScaledDot(step, program);
   for (size_t s = 0; s < 2; ++s) {
     const ScaledSide& side = data.sides[s];
     const std::byte* const from = program.At<std::byte>(step.in[s]);
@@ -161,6 +184,7 @@ absl::Status Builder::BuildScaledDot(const Operation& operation) {
   step.cost = data->shape.m * data->shape.n * data->shape.k / 16 + 1;
   step.finish = RoundingOf(c);
   step.in_place = InPlace::kThirdOperand;
+  step.marking.crosses_threads = true;
   step.data = std::move(data);
   const int32_t result = step.out[0];
   Emit(std::move(step));

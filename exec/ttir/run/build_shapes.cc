@@ -45,6 +45,8 @@ void Builder::BuildProgramNumber(const Operation& operation) {
   Step step;
   step.run = id ? RunProgramId : RunProgramCount;
   step.number = operation.attributes.axis;
+  step.marking.rule = MarkRule::kClear;
+  step.marking.out_bytes = 4;
   if (!id) {
     Bind(operation.results[0], {EmitPure(std::move(step), {}, 4), true, false});
     return;
@@ -60,6 +62,8 @@ void Builder::BuildRange(const Operation& operation) {
   step.run = RunRange;
   step.number = operation.attributes.start;
   step.count = TypeOf(operation.results[0]).elements();
+  step.marking.rule = MarkRule::kClear;
+  step.marking.out_bytes = 4;
   const int64_t bytes = step.count * 4;
   Bind(operation.results[0], {EmitPure(std::move(step), {}, bytes), false, false});
 }
@@ -72,6 +76,7 @@ void Builder::BuildStrided(const Operation& operation, size_t result,
   for (int i = 0; i < type.rank(); ++i) dims.push_back(type.dim(i));
   Step step;
   step.run = RunStridedCopy;
+  step.marking.rule = MarkRule::kSame;
   step.data = MakeStridedCopy(bytes, offset, dims, {strides.begin(), strides.end()});
   const int32_t buffer =
       EmitPure(std::move(step), {At(operation.operands[0])}, type.elements() * bytes);
@@ -105,6 +110,7 @@ void Builder::BuildJoin(const Operation& operation) {
   step.run = operation.opcode == Opcode::kJoin ? RunInterleave : RunConcatenate;
   step.count = source.elements();
   step.number = LaneBytes(LaneOf(source));
+  step.marking.rule = MarkRule::kSame;
   const int64_t bytes = target.elements() * step.number;
   const std::vector<Bound> operands = {SpreadValue(operation.operands[0]),
                                        SpreadValue(operation.operands[1])};

@@ -18,6 +18,8 @@ int64_t BufferBytes(const Type& type) {
 
 namespace {
 
+bool RunBarrier(const Step& /*step*/, Program& /*program*/) { return true; }
+
 // Block pointers and descriptors go through these only, and through memory operations.
 bool TakesBlocks(Rule rule) {
   switch (rule) {
@@ -51,14 +53,20 @@ absl::StatusOr<std::unique_ptr<CompiledKernel>> Builder::Build(const Function& k
   std::vector<Bound> arguments;
   for (const Argument& argument : kernel.arguments) {
     const Type& type = kernel.TypeOf(argument.value);
+    const std::string name = absl::CHexEscape(kernel.values[argument.value].name.substr(0, 80));
+    if (type.is_descriptor() && type.rank() > 0 && type.pointer_levels() == 0) {
+      arguments.push_back(BuildDescriptorArgument(argument, name, type));
+      continue;
+    }
     if (!type.is_scalar() || type.signedness() != Type::Signedness::kNone) {
       return absl::InvalidArgumentError(absl::StrCat("not executable: kernel ", compiled_->name,
                                                      " has an argument of type ", type.ToString()));
     }
-    arguments.push_back({NewBuffer(8, 0), true, false});
-    const std::string& name = kernel.values[argument.value].name;
-    compiled_->arguments.push_back({absl::CHexEscape(name.substr(0, 80)), type});
+    arguments.push_back(AddArgument(name, type));
     AddDivisibility(argument, &compiled_->arguments.back());
+  }
+  if (compiled_->arguments.size() > kMaxArguments) {
+    return absl::InvalidArgumentError("not executable: a kernel has too many arguments");
   }
   std::vector<Bound> results;
   RETURN_IF_ERROR(BuildFunction(kernel, arguments, &results));
@@ -69,10 +77,16 @@ absl::StatusOr<std::unique_ptr<CompiledKernel>> Builder::Build(const Function& k
                      " bytes for the tensors of a program; the limit is ", kMaxArenaBytes));
   }
   compiled_->arena_bytes = plan.arena_bytes;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    compiled_->arguments[i].offset = plan.offsets[arguments[i].buffer];
+  for (CompiledKernel::Argument& argument : compiled_->arguments) {
+    argument.offset = plan.offsets[argument.offset];
   }
   return std::move(compiled_);
+}
+
+Bound Builder::AddArgument(const std::string& name, const Type& type) {
+  const int32_t buffer = NewBuffer(8, 0);
+  compiled_->arguments.push_back({name, type, buffer});
+  return {buffer, true, false};
 }
 
 absl::Status Builder::NotExecutable(const Operation& operation, absl::string_view why) const {
@@ -124,6 +138,7 @@ Bound Builder::Spread(const Bound& bound, const Type& type, bool lanes) {
   const int bytes = LaneBytes(LaneOf(type));
   Step step;
   step.run = FillStep(bytes);
+  step.marking.rule = MarkRule::kSame;
   step.count = lanes ? kLanes : type.elements();
   const int64_t elements = lanes ? max_lanes_ : type.elements();
   // A fill of lanes belongs where the number of lanes is known.
@@ -139,6 +154,7 @@ Bound Builder::Spread(const Bound& bound, const Type& type, bool lanes) {
 
 void Builder::EmitCopy(const Bound& from, int32_t to, const Type& type) {
   Step step;
+  step.marking.rule = MarkRule::kSame;
   step.in = {from.buffer};
   step.out = {to};
   if (!type.is_value()) {
@@ -172,7 +188,6 @@ absl::Status Builder::BuildOperation(const Operation& operation) {
     if (!takes_blocks && !TypeOf(value).is_value()) return NotExecutable(operation, "of a block");
   }
   if (counts_work_) containers_.back().code->work += WorkOf(operation);
-  EmitOperandCheck(operation);
   if (IsElementwise(operation.opcode)) return BuildElementwise(operation);
   switch (InfoOf(operation.opcode).rule) {
     case Rule::kAddPointer:
@@ -204,8 +219,14 @@ absl::Status Builder::BuildOperation(const Operation& operation) {
     default:
       break;
   }
-  // A program has one thread: nothing to wait for.
-  if (operation.opcode == Opcode::kBarrier) return absl::OkStatus();
+  if (operation.opcode == Opcode::kBarrier) {
+    // A program has one thread here, which has nothing to wait for.
+    Step step;
+    step.run = RunBarrier;
+    step.marking.crosses_threads = true;
+    Emit(std::move(step));
+    return absl::OkStatus();
+  }
   return BuildShape(operation);
 }
 

@@ -33,6 +33,8 @@ struct Bound {
   bool lanes = false;  // in the region of a reduction: one element for each pair
 };
 
+// More arguments do not fit the high bits of a pointer.
+inline constexpr size_t kMaxArguments = 4096;
 // Calls are compiled in line. The verifier excludes recursion; these bound what comes out.
 inline constexpr int64_t kMaxInlinedOperations = 200'000;
 inline constexpr size_t kMaxNesting = 160;  // of regions, those of callers too
@@ -54,6 +56,8 @@ class Builder {
   };
 
   // builder.cc: buffers, steps and values.
+  // An argument of a launch, whose CompiledKernel::Argument::offset is its buffer until the end.
+  Bound AddArgument(const std::string& name, const Type& type);
   absl::Status NotExecutable(const Operation& operation, absl::string_view why = "") const;
   const Type& TypeOf(ValueId value) const { return function_->TypeOf(value); }
   const Bound& At(ValueId value) const { return values_[value]; }
@@ -116,7 +120,8 @@ class Builder {
   Unary RoundingOf(const Type& type) const;  // nullptr if the lanes are the format
 
   // build_checks.cc
-  void EmitOperandCheck(const Operation& operation);  // if a check may find its second operand bad
+  // How the result of an operation of two operands, computed as `opcode`, is marked.
+  void MarkOperands(const Operation& operation, Opcode opcode, Step* step);
   void AddDivisibility(const Argument& argument, CompiledKernel::Argument* compiled) const;
 
   // build_shapes.cc
@@ -147,9 +152,14 @@ class Builder {
   };
   absl::Status BuildAccess(const Operation& operation, const Type& value, Access* access);
   void SpreadAccess(const Type& value, Access* access);
+  int ShapeNumberOf(const Type& type);  // AccessData::shape
 
   // build_blocks.cc: block pointers and tensor descriptors.
   absl::Status BuildMakeBlock(const Operation& operation);
+  // A descriptor that the host made, of several arguments of a launch: its base, shape, strides,
+  // and whether it pads with NaN.
+  Bound BuildDescriptorArgument(const Argument& argument, const std::string& name,
+                                const Type& type);
   void BuildAdvance(const Operation& operation);
   absl::Status BuildBlockAccess(const Operation& operation, const Type& value, Access* access);
   absl::Status BuildBlockReduce(const Operation& operation);
@@ -193,7 +203,8 @@ class Builder {
   int64_t prologue_bytes_ = 0;
   int64_t max_lanes_ = 1;                                     // of the region that is compiled
   absl::flat_hash_map<int32_t, uint64_t> integer_constants_;  // uniform ones, by buffer
-  bool counts_work_ = true;                                   // false in the region of a reduction
+  absl::flat_hash_map<std::vector<int64_t>, int> shape_numbers_;
+  bool counts_work_ = true;  // false in the region of a reduction
 };
 
 // Bytes of a buffer that holds a value of the type, all of its elements.

@@ -20,6 +20,10 @@ uint16_t SiteOf(const Step& step) {
   return static_cast<uint16_t>(step.place >= 0 ? std::min(step.place, kLast) : kLast);
 }
 
+int32_t ElementOf(const CheckedAccess& access, int64_t i) {
+  return access.repeat > 1 ? kAllElements : static_cast<int32_t>(i);
+}
+
 absl::string_view VerbOf(RacingAccess::Kind kind) {
   switch (kind) {
     case RacingAccess::Kind::kRead:
@@ -31,7 +35,7 @@ absl::string_view VerbOf(RacingAccess::Kind kind) {
   }
 }
 
-std::string ProgramText(const std::array<int32_t, 3>& id) {
+std::string TextOfProgram(const std::array<int32_t, 3>& id) {
   return absl::StrCat("program (", id[0], ", ", id[1], ", ", id[2], ")");
 }
 
@@ -40,7 +44,10 @@ std::string ProgramText(const std::array<int32_t, 3>& id) {
 void Checker::BeginProgram(int64_t number, const std::array<int32_t, 3>& id) {
   program_ = id;
   races_.BeginProgram(static_cast<uint32_t>(number));
+  thread_races_.Order();
 }
+
+std::string Checker::ProgramText() const { return TextOfProgram(program_); }
 
 bool Checker::IsNew(Finding::Kind kind, const Step& step, int other) {
   if (findings_.list.size() < kMaxFindings) return reported_.insert({kind, &step, other}).second;
@@ -79,23 +86,25 @@ void Checker::CheckDivisibility(const CompiledKernel::Argument& argument, uint64
       {Finding::Kind::kDivisibility, launch_.kernel->name, argument.place, {}, 0, std::move(text)});
 }
 
-void Checker::CheckWritten(const Step& step, const CheckedAccess& access, absl::string_view verb) {
-  int64_t active = 0;
-  int64_t bad = 0;
-  int64_t first = -1;
-  for (int64_t i = 0; i < access.count; ++i) {
-    if (!access.IsActive(i)) continue;
-    ++active;
-    const MemoryRegion& region = *launch_.memory.Find(access.pointers[i]);
-    if (region.shadow == nullptr) continue;
-    const uint8_t* const shadow = region.shadow + (AddressOf(access.pointers[i]) - region.begin);
-    if (std::memchr(shadow, 0, static_cast<size_t>(access.bytes)) == nullptr) continue;
-    if (bad++ == 0) first = i;
-  }
-  if (bad == 0 || !IsNew(Finding::Kind::kUnwrittenRead, step)) return;
-  Add(Finding::Kind::kUnwrittenRead, step, first,
-      absl::StrCat(ProgramText(program_), " ", verb, " memory that nothing wrote: ", bad, " of ",
-                   active, " elements, first at ", NameOf(access.pointers[first])));
+void Checker::NoteCompleteness() {
+  findings_.complete =
+      findings_.complete && races_.complete() && thread_races_.complete() && marks_.complete();
+}
+
+void Checker::ReportThreadRace(const Step& step, int64_t element, int64_t pointer,
+                               absl::string_view verb, const ThreadAccess& other) {
+  const int key = static_cast<int>(other.site) | (other.writes ? 1 : 0) << 16 | 1 << 30;
+  if (!IsNew(Finding::Kind::kRace, step, key)) return;
+  const auto& places = launch_.kernel->places;
+  Add(Finding::Kind::kRace, step, element,
+      absl::StrCat(ProgramText(), " ", verb, " ", NameOf(pointer), " with element ", element,
+                   ", which its ",
+                   other.element < 0 ? "other elements" : absl::StrCat("element ", other.element),
+                   other.of_same_shape ? "" : " of another shape",
+                   other.element >= 0 ? (other.writes ? " writes" : " reads")
+                                      : (other.writes ? " write" : " read"),
+                   " at ", other.site < places.size() ? places[other.site] : "unknown line",
+                   ", and no barrier orders their threads"));
 }
 
 void Checker::ReportRace(const Step& step, int64_t element, int64_t pointer, absl::string_view verb,
@@ -111,20 +120,48 @@ void Checker::ReportRace(const Step& step, int64_t element, int64_t pointer, abs
                                      static_cast<int32_t>(number / (gx * gy))};
   const auto& places = launch_.kernel->places;
   Add(Finding::Kind::kRace, step, element,
-      absl::StrCat(ProgramText(program_), " ", verb, " ", NameOf(pointer), ", which ",
-                   ProgramText(id), " ", VerbOf(other.kind), " at ",
+      absl::StrCat(ProgramText(), " ", verb, " ", NameOf(pointer), ", which ", TextOfProgram(id),
+                   " ", VerbOf(other.kind), " at ",
                    other.site < places.size() ? places[other.site] : "unknown line",
                    ", and nothing orders the two", note));
 }
 
-void Checker::CheckLoad(const Step& step, const CheckedAccess& access) {
-  CheckWritten(step, access, "reads");
+void Checker::CheckView(const Step& step, const CheckedAccess& access, absl::string_view verb) {
+  int64_t active = 0;
+  int64_t bad = 0;
+  int64_t first = -1;
   for (int64_t i = 0; i < access.count; ++i) {
     if (!access.IsActive(i)) continue;
-    const auto race = races_.Read(AddressOf(access.pointers[i]), access.bytes, SiteOf(step));
-    if (race.has_value()) ReportRace(step, i, access.pointers[i], "reads", *race);
+    ++active;
+    const MemoryRegion& region = *launch_.memory.Find(access.pointers[i]);
+    const int64_t address = AddressOf(access.pointers[i]);
+    const bool inside = region.view_end == 0 ||
+                        (address >= region.view_begin && address + access.bytes <= region.view_end);
+    if (!inside && bad++ == 0) first = i;
   }
-  findings_.complete = findings_.complete && races_.complete();
+  if (bad == 0 || !IsNew(Finding::Kind::kOutsideView, step)) return;
+  const MemoryRegion& region = *launch_.memory.Find(access.pointers[first]);
+  const int64_t at = AddressOf(access.pointers[first]) - region.view_begin;
+  Add(Finding::Kind::kOutsideView, step, first,
+      absl::StrCat(ProgramText(), " ", verb, " outside of the tensor of ", region.name,
+                   " (a view of ", (region.view_end - region.view_begin) / access.bytes,
+                   " elements), inside of its storage: ", bad, " of ", active,
+                   " elements, first at byte ", at, " of the view"));
+}
+
+void Checker::CheckLoad(const Step& step, const CheckedAccess& access) {
+  ReportMarks(step, access, "");
+  CheckView(step, access, "reads");
+  thread_races_.BeginOperation(SiteOf(step), access.shape);
+  for (int64_t i = 0; i < access.count; ++i) {
+    if (!access.IsActive(i)) continue;
+    const int64_t address = AddressOf(access.pointers[i]);
+    const auto race = races_.Read(address, access.bytes, SiteOf(step));
+    if (race.has_value()) ReportRace(step, i, access.pointers[i], "reads", *race);
+    const auto other = thread_races_.Read(address, access.bytes, ElementOf(access, i));
+    if (other.has_value()) ReportThreadRace(step, i, access.pointers[i], "reads", *other);
+  }
+  NoteCompleteness();
 }
 
 void Checker::CheckElementsDiffer(const Step& step, const CheckedAccess& access,
@@ -152,33 +189,42 @@ void Checker::CheckElementsDiffer(const Step& step, const CheckedAccess& access,
     }
     if (!IsNew(Finding::Kind::kRace, step)) return;
     Add(Finding::Kind::kRace, step, b,
-        absl::StrCat(ProgramText(program_), " stores different values of elements ", a, " and ", b,
-                     " to ", NameOf(access.pointers[a])));
+        absl::StrCat(ProgramText(), " stores different values of elements ", a, " and ", b, " to ",
+                     NameOf(access.pointers[a])));
     return;
   }
 }
 
 void Checker::CheckStore(const Step& step, const CheckedAccess& access, const std::byte* values) {
+  ReportMarks(step, access, "a store depends on it");
+  CheckView(step, access, "writes");
   CheckElementsDiffer(step, access, values);
+  thread_races_.BeginOperation(SiteOf(step), access.shape);
   for (int64_t i = 0; i < access.count; ++i) {
     if (!access.IsActive(i)) continue;
     const int64_t address = AddressOf(access.pointers[i]);
-    const auto race = races_.Write(address, access.bytes, SiteOf(step));
-    if (!race.has_value()) continue;
     const bool same = std::memcmp(reinterpret_cast<const void*>(address), values + i * access.bytes,
                                   static_cast<size_t>(access.bytes)) == 0;
+    const auto other = thread_races_.Write(address, access.bytes, ElementOf(access, i), !same);
+    if (other.has_value()) ReportThreadRace(step, i, access.pointers[i], "writes", *other);
+    const auto race = races_.Write(address, access.bytes, SiteOf(step));
+    if (!race.has_value()) continue;
     const bool both_write = race->kind == RacingAccess::Kind::kWrite;
     ReportRace(step, i, access.pointers[i], "writes", *race,
                !both_write ? ""
                : same      ? " (same value)"
                            : " (another value)");
   }
-  findings_.complete = findings_.complete && races_.complete();
+  NoteCompleteness();
 }
 
 void Checker::CheckAtomic(const Step& step, const CheckedAccess& access, const uint8_t* writes,
                           MemorySemantic semantic, MemoryScope scope) {
-  CheckWritten(step, access, "changes");
+  ReportMarks(step, access, "an atomic operation depends on it");
+  CheckView(step, access, "changes");
+  const bool orders = semantic != MemorySemantic::kRelaxed || access.count == 1;
+  if (orders) WaitForThreads();
+  thread_races_.BeginOperation(SiteOf(step), access.shape);
   // Those of scope cta are as plain accesses to other programs.
   const bool is_local = scope == MemoryScope::kCta;
   std::vector<int64_t> addresses;
@@ -197,6 +243,10 @@ void Checker::CheckAtomic(const Step& step, const CheckedAccess& access, const u
     const auto race = !is_local ? races_.Modify(address, access.bytes, wrote, SiteOf(step))
                       : wrote   ? races_.Write(address, access.bytes, SiteOf(step))
                                 : races_.Read(address, access.bytes, SiteOf(step));
+    if (wrote) {
+      const auto other = thread_races_.Modify(address, access.bytes, ElementOf(access, i));
+      if (other.has_value()) ReportThreadRace(step, i, access.pointers[i], "changes", *other);
+    }
     if (!race.has_value()) continue;
     ReportRace(step, i, access.pointers[i],
                is_local ? "changes with an atomic operation of scope cta"
@@ -204,7 +254,8 @@ void Checker::CheckAtomic(const Step& step, const CheckedAccess& access, const u
                *race);
   }
   if (!is_local && (both || semantic == MemorySemantic::kRelease)) races_.Release(written);
-  findings_.complete = findings_.complete && races_.complete();
+  if (orders) WaitForThreads();
+  NoteCompleteness();
 }
 
 }  // namespace tritonrl::ttir

@@ -61,7 +61,8 @@ TEST(ChecksTest, DivisionByZero) {
     EXPECT_TRUE(CheckBinary<int32_t>(operation, "i32", -1).list.empty()) << operation;
     const LaunchFindings findings = CheckBinary<int32_t>(operation, "i32", 0);
     EXPECT_EQ(TextsOf(findings, Kind::kDivisionByZero),
-              Texts({"an integer is divided by 0: 1 of 32 elements, first element 7"}))
+              Texts({"an integer is divided by 0: 1 of 32 elements, first element 7; a store "
+                     "depends on it (unknown line)"}))
         << operation;
     ASSERT_EQ(findings.list.size(), 1u);
     EXPECT_EQ(findings.list[0].element, 7);
@@ -77,7 +78,7 @@ TEST(ChecksTest, WideShifts) {
     EXPECT_TRUE(CheckBinary<int32_t>(operation, "i32", 31).list.empty()) << operation;
     EXPECT_EQ(TextsOf(CheckBinary<int32_t>(operation, "i32", 32), Kind::kWideShift),
               Texts({"a number of 32 bits is shifted by 32 places: 1 of 32 elements, first element "
-                     "7"}))
+                     "7; a store depends on it (unknown line)"}))
         << operation;
     EXPECT_EQ(CheckBinary<int32_t>(operation, "i32", -1).list.size(), 1u);
     EXPECT_EQ(CheckBinary<int16_t>(operation, "i16", 16).list.size(), 1u);
@@ -147,6 +148,60 @@ TEST(ChecksTest, DeclaredDivisibility) {
             Texts({"argument n, 20, is declared to be a multiple of 8 and is not (remainder 4)"}));
 }
 
+// Loads 32 numbers from x on, of which n are active.
+TEST(ChecksTest, AccessesOutsideOfAViewInItsStorage) {
+  const auto kernel = CompileText(KernelText("%x_ptr: !tt.ptr<i32>, %n: i32", R"(
+    %i = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+    %limit = tt.splat %n : i32 -> tensor<32xi32>
+    %mask = arith.cmpi slt, %i, %limit : tensor<32xi32>
+    %s = tt.splat %x_ptr : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>>
+    %at = tt.addptr %s, %i : tensor<32x!tt.ptr<i32>>, tensor<32xi32>
+    %x = tt.load %at, %mask : tensor<32x!tt.ptr<i32>>
+)"));
+  ASSERT_NE(kernel, nullptr);
+  std::vector<int32_t> x(64);
+  KernelArgument argument = KernelArgument::View(x.data() + 8, x.data(), 256);
+  EXPECT_TRUE(Check(*kernel, {argument, KernelArgument::Integer(32)}).list.empty());
+  argument.view_bytes = 80;
+  EXPECT_TRUE(Check(*kernel, {argument, KernelArgument::Integer(20)}).list.empty());
+  EXPECT_EQ(TextsOf(Check(*kernel, {argument, KernelArgument::Integer(32)}), Kind::kOutsideView),
+            Texts({"program (0, 0, 0) reads outside of the tensor of argument x_ptr (a view of 20 "
+                   "elements), inside of its storage: 12 of 32 elements, first at byte 80 of the "
+                   "view"}));
+}
+
+// What descriptors of sm_90 demand is looked at where one is used.
+TEST(ChecksTest, DescriptorsThatTheHardwareRefuses) {
+  const auto kernel = CompileText(
+      KernelText("%x_ptr: !tt.ptr<f32>, %stride: i64, %last: i64, %n: i32, %use: i1", R"(
+    %zero = arith.constant 0 : i32
+    %d = tt.make_tensor_descriptor %x_ptr, [%n, %n], [%stride, %last] : <f32>, <tensor<8x8xf32>>
+    scf.if %use {
+      %x = tt.descriptor_load %d[%zero, %zero] : !tt.tensordesc<tensor<8x8xf32>> -> tensor<8x8xf32>
+    }
+)"));
+  ASSERT_NE(kernel, nullptr);
+  alignas(16) float x[256] = {};
+  const auto check = [&](int64_t first, int64_t stride, int64_t last, bool use) {
+    const KernelArgument argument = KernelArgument::View(x + first, x, sizeof(x));
+    return TextsOf(
+        Check(*kernel, {argument, KernelArgument::Integer(stride), KernelArgument::Integer(last),
+                        KernelArgument::Integer(8), KernelArgument::Integer(use ? 1 : 0)}),
+        Kind::kDescriptor);
+  };
+  const std::string use = "; an address depends on it (unknown line)";
+  EXPECT_EQ(check(0, 8, 1, true), Texts());
+  EXPECT_EQ(check(1, 9, 2, false), Texts());
+  EXPECT_EQ(check(1, 8, 1, true), Texts({"the address of a tensor descriptor is no multiple of 16 "
+                                         "(remainder 4)" +
+                                         use}));
+  EXPECT_EQ(check(0, 9, 1, true), Texts({"stride 0 of a tensor descriptor is 36 bytes and no "
+                                         "multiple of 16" +
+                                         use}));
+  EXPECT_EQ(check(0, 8, 2, true),
+            Texts({"the last stride of a tensor descriptor is 2 and not 1" + use}));
+}
+
 class UnwrittenTest : public ::testing::Test {
  protected:
   // Loads 32 numbers of x with a mask of the first n, and adds them to y.
@@ -187,7 +242,7 @@ TEST_F(UnwrittenTest, ReadsOfActiveElements) {
   const LaunchFindings findings = CheckFirst(21);
   EXPECT_EQ(TextsOf(findings, Kind::kUnwrittenRead),
             Texts({"program (0, 0, 0) reads memory that nothing wrote: 1 of 21 elements, first at "
-                   "byte 80 of argument x_ptr"}));
+                   "byte 80 of argument x_ptr; an atomic operation depends on it (unknown line)"}));
   ASSERT_EQ(findings.list.size(), 1u);
   EXPECT_EQ(findings.list[0].element, 20);
 }
@@ -203,7 +258,8 @@ TEST_F(UnwrittenTest, AtomicOperationsReadAndWrite) {
 TEST(ChecksTest, FindingsAreBounded) {
   std::string body = LoadText("x", "i32", 32);
   for (int i = 0; i < 150; ++i) {
-    absl::StrAppend(&body, "    %q", i, " = arith.divsi %x, %x : tensor<32xi32>\n");
+    absl::StrAppend(&body, "    %q", i, " = arith.divsi %x, %x : tensor<32xi32>\n",
+                    "    tt.store %x_at, %q", i, " : tensor<32x!tt.ptr<i32>>\n");
   }
   const auto kernel = CompileText(KernelText("%x_ptr: !tt.ptr<i32>", body));
   ASSERT_NE(kernel, nullptr);

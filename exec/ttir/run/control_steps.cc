@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "exec/ttir/run/launch_state.h"
+#include "exec/ttir/run/marks.h"
 
 namespace tritonrl::ttir {
 
@@ -17,6 +18,7 @@ int64_t ReadInteger(const Program& program, int32_t offset, const LoopData& data
 
 bool RunFor(const Step& step, Program& program) {
   const auto& data = static_cast<const LoopData&>(*step.data);
+  for (const int32_t bound : step.in) CheckDecision(step, program, bound);
   const int64_t lower = ReadInteger(program, step.in[0], data);
   const int64_t upper = ReadInteger(program, step.in[1], data);
   const int64_t by = ReadInteger(program, step.in[2], data);
@@ -40,6 +42,7 @@ bool RunFor(const Step& step, Program& program) {
     } else {
       *program.At<int32_t>(step.out[0]) = static_cast<int32_t>(variable);
     }
+    MarkedElements(program, step.out[0], LaneBytes(data.lane)).Clear(1);
     if (!RunCode(step.codes[0], program)) return false;
     variable += static_cast<uint64_t>(by);
   }
@@ -50,12 +53,14 @@ bool RunWhile(const Step& step, Program& program) {
   while (true) {
     if (!MayContinue(step, program)) return false;
     if (!RunCode(step.codes[0], program)) return false;
+    CheckDecision(step, program, step.in[0]);
     if (*program.At<uint8_t>(step.in[0]) == 0) return true;
     if (!RunCode(step.codes[1], program)) return false;
   }
 }
 
 bool RunIf(const Step& step, Program& program) {
+  CheckDecision(step, program, step.in[0]);
   return RunCode(step.codes[*program.At<uint8_t>(step.in[0]) != 0 ? 0 : 1], program);
 }
 
@@ -68,7 +73,9 @@ bool RunGraph(const Step& step, Program& program) {
     if (!RunCode(step.codes[static_cast<size_t>(at)], program)) return false;
     int way = 0;
     if (node.condition >= 0) {
-      way = *program.At<uint8_t>(step.in[static_cast<size_t>(node.condition)]) != 0 ? 0 : 1;
+      const int32_t condition = step.in[static_cast<size_t>(node.condition)];
+      CheckDecision(step, program, condition);
+      way = *program.At<uint8_t>(condition) != 0 ? 0 : 1;
     }
     const int32_t copies = node.copies[way];
     if (copies >= 0 && !RunCode(step.codes[static_cast<size_t>(copies)], program)) return false;

@@ -12,8 +12,6 @@ namespace tritonrl::ttir {
 
 namespace {
 
-// More arguments do not fit the high bits of a pointer.
-constexpr size_t kMaxArguments = 4096;
 constexpr int64_t kMaxPrograms = int64_t{1} << 40;
 
 }  // namespace
@@ -79,9 +77,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> Compile(const Module& module, absl::stri
   if (found == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("the module has no kernel ", absl::CHexEscape(name)));
-  }
-  if (found->arguments.size() > kMaxArguments) {
-    return absl::InvalidArgumentError("not executable: a kernel has too many arguments");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<CompiledKernel> compiled, Builder(module).Build(*found));
   return std::make_unique<Kernel>(std::move(compiled));

@@ -47,6 +47,9 @@ struct KernelArgument {
   void* data = nullptr;
   void* storage = nullptr;
   int64_t storage_bytes = 0;
+  // Of tensors: the bytes from `data` on that the tensor spans; -1: to the end of the storage. What
+  // is accessed behind them is a finding.
+  int64_t view_bytes = -1;
   // Of tensors: one byte for each byte of the storage, which becomes LaunchOptions::shadow_tag when
   // the kernel stores the byte; or null.
   uint8_t* shadow = nullptr;

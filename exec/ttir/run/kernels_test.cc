@@ -187,9 +187,7 @@ TEST(KernelsTest, ThreadsDoNotChangeABit) {
 // What a text needs that is not here yet.
 TEST(KernelsTest, TheCorpusCompilesButForWhatIsMissing) {
   const std::set<std::string> missing = {
-      "descriptor_rows.ttir",   // a descriptor as an argument, as of sm_90
-      "host_descriptors.ttir",  // the same
-      "fp8_b15_casts.ttir",     // inline assembly
+      "fp8_b15_casts.ttir",  // inline assembly
       "inline_assembly.ttir",
   };
   for (const CorpusText& entry : ReadCorpus()) {

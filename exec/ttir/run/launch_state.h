@@ -40,6 +40,9 @@ struct MemoryRegion {
   // Sectors are counted from `origin` on, where the region or one that overlaps it begins.
   int64_t origin = 0;
   int64_t first_sector = 0;
+  // What the argument's tensor spans; no end: all of the region.
+  int64_t view_begin = 0;
+  int64_t view_end = 0;
 
   int64_t SectorOf(int64_t address) const {
     return first_sector + (address - origin) / kSectorBytes;

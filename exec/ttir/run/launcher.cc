@@ -96,9 +96,14 @@ absl::Status Launcher::Bind(absl::Span<const KernelArgument> arguments) {
     bits_.push_back(bits);
     CheckDivisibility(i, arguments[i]);
     if (arguments[i].kind != KernelArgument::Kind::kTensor) continue;
-    state_.memory.SetArgument(i, {absl::StrCat("argument ", kernel_.arguments[i].name),
-                                  reinterpret_cast<int64_t>(arguments[i].storage),
-                                  arguments[i].storage_bytes, arguments[i].shadow});
+    MemoryRegion region{absl::StrCat("argument ", kernel_.arguments[i].name),
+                        reinterpret_cast<int64_t>(arguments[i].storage), arguments[i].storage_bytes,
+                        arguments[i].shadow};
+    if (arguments[i].view_bytes >= 0) {
+      region.view_begin = reinterpret_cast<int64_t>(arguments[i].data);
+      region.view_end = region.view_begin + arguments[i].view_bytes;
+    }
+    state_.memory.SetArgument(i, std::move(region));
     has_shadows_ = has_shadows_ || arguments[i].shadow != nullptr;
   }
   for (const ReachableMemory& memory : options_.reachable) {

@@ -60,6 +60,11 @@ bool FailAccess(const Step& step, Program& program, const char* name, const int6
   }
   const bool is_outside = outside.bad > 0;
   const BadElements& found = is_outside ? outside : misaligned;
+  if (program.marks != nullptr) {
+    const int64_t element = pointers - program.At<int64_t>(step.in[0]) + found.first;
+    const Mark mark = MarkedElements(program, step.in[0], 8)[element];
+    program.check->ReportMark(step, mark, "an address depends on it");
+  }
   std::string text = absl::StrCat(name, " of kernel ", program.launch->kernel->name, ": ",
                                   found.bad, " of ", outside.active, " elements ");
   if (found.region == nullptr || found.region->name.empty()) {
@@ -80,6 +85,39 @@ bool IsPlain(const Program& program, const int64_t* pointers, int64_t count, int
   return (pointers[0] & (bytes - 1)) == 0 && program.launch->memory.Holds(pointers[0], last, bytes);
 }
 
+CheckedAccess AccessOf(const Step& step, const int64_t* pointers, const uint8_t* mask) {
+  const auto& data = static_cast<const AccessData&>(*step.data);
+  CheckedAccess access;
+  access.pointers = pointers;
+  access.mask = mask;
+  access.count = step.count;
+  access.bytes = data.bytes;
+  access.shape = data.shape;
+  access.repeat = data.repeat;
+  return access;
+}
+
+// For launches that check: also marks what was loaded.
+void CheckLoaded(const Step& step, Program& program, const int64_t* pointers, const uint8_t* mask) {
+  const auto& data = static_cast<const AccessData&>(*step.data);
+  CheckedAccess access = AccessOf(step, pointers, mask);
+  access.pointer_marks = {program, step.in[0], 8};
+  access.mask_marks = {program, step.in[1], 1};
+  program.check->CheckLoad(step, access);
+  const Mark mark = program.check->MarkUnwritten(step, access, program, "reads");
+  if (program.marks == nullptr) return;
+  const MarkedElements out(program, step.out[0], data.lane_bytes);
+  const MarkedElements other(program, step.in[2], data.lane_bytes);
+  const bool one_other = data.one_other;
+  for (int64_t i = 0; i < step.count; ++i) {
+    if (!access.IsActive(i)) {
+      out.Set(i, other[one_other ? 0 : i]);
+    } else {
+      out.Set(i, mark != 0 && !program.check->IsWritten(access, i) ? mark : 0);
+    }
+  }
+}
+
 // For launches that check; false if the store is out of bounds.
 bool CheckStored(const Step& step, Program& program, const int64_t* pointers,
                  const std::byte* values, const uint8_t* mask) {
@@ -94,7 +132,11 @@ bool CheckStored(const Step& step, Program& program, const int64_t* pointers,
   } else {
     std::memcpy(raw.data(), values, raw.size());
   }
-  program.check->CheckStore(step, {pointers, mask, step.count, data.bytes}, raw.data());
+  CheckedAccess access = AccessOf(step, pointers, mask);
+  access.pointer_marks = {program, step.in[0], 8};
+  access.value_marks = {program, step.in[1], data.lane_bytes};
+  access.mask_marks = {program, step.in[2], 1};
+  program.check->CheckStore(step, access, raw.data());
   return true;
 }
 
@@ -156,9 +198,7 @@ bool RunLoad(const Step& step, Program& program) {
                 static_cast<size_t>((data.row - length) * data.lane_bytes));
   }
   if (counting != nullptr) counting->End(data.repeat);
-  if (program.check != nullptr) {
-    program.check->CheckLoad(step, {pointers, mask, step.count, data.bytes});
-  }
+  if (program.check != nullptr) CheckLoaded(step, program, pointers, mask);
   if (!all && data.select != nullptr) {
     data.select(out, mask, out, program.At<std::byte>(step.in[2]), step.count);
   }

@@ -17,8 +17,10 @@ struct AccessData : StepData {
   int lane_bytes = 0;
   int64_t row = 1;           // this many elements may be neighbours in memory
   int64_t repeat = 1;        // elements of the tensor that each one stands for
+  int shape = 0;             // a number for the tensor's shape, without dimensions of size 1
   Unary convert = nullptr;   // decodes what is loaded or encodes what is stored
   Ternary select = nullptr;  // puts in `other` where the mask is off
+  bool one_other = false;    // `other` is one element for all
   const KernelSet* kernels = nullptr;
 };
 
@@ -32,6 +34,7 @@ struct AtomicData : StepData {
   ScalarKind element = ScalarKind::kI32;
   bool is_pointer = false;
   int bytes = 0;
+  int shape = 0;  // as AccessData::shape
   MemorySemantic semantic = MemorySemantic::kRelaxed;
   MemoryScope scope = MemoryScope::kGpu;
 };

@@ -1,6 +1,8 @@
 // Damaged texts that still verify run within their limits, and touch their arguments only.
 #include "exec/ttir/testing/mutation.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -24,8 +26,10 @@ constexpr size_t kLongestText = 12'000;
 // Memory of an argument between two guards.
 class GuardedMemory {
  public:
-  GuardedMemory(size_t bytes, std::mt19937& random) : bytes_(bytes), memory_(bytes + 2 * kGuard) {
+  GuardedMemory(size_t bytes, std::mt19937& random)
+      : bytes_(bytes), memory_(bytes + 2 * kGuard), shadow_(bytes, 1) {
     std::memset(memory_.data(), kPattern, memory_.size());
+    std::fill(shadow_.begin() + static_cast<std::ptrdiff_t>(bytes / 2), shadow_.end(), 0);
     // Small numbers: many are indices, some valid.
     for (size_t i = 0; i < bytes; i += 4) {
       const uint32_t value = random() % 3 == 0 ? static_cast<uint32_t>(random()) : random() % 64;
@@ -33,7 +37,13 @@ class GuardedMemory {
     }
   }
   std::byte* data() { return memory_.data() + kGuard; }
-  KernelArgument Argument() { return KernelArgument::Tensor(data(), static_cast<int64_t>(bytes_)); }
+  // Half of it was never written, and is behind the view.
+  KernelArgument Argument() {
+    KernelArgument argument = KernelArgument::Tensor(data(), static_cast<int64_t>(bytes_));
+    argument.shadow = shadow_.data();
+    argument.view_bytes = static_cast<int64_t>(bytes_ / 2);
+    return argument;
+  }
   bool GuardsHold() const {
     for (size_t i = 0; i < kGuard; ++i) {
       if (memory_[i] != std::byte{kPattern}) return false;
@@ -47,6 +57,7 @@ class GuardedMemory {
   static constexpr unsigned char kPattern = 0xA5;
   size_t bytes_;
   std::vector<std::byte> memory_;
+  std::vector<uint8_t> shadow_;
 };
 
 const Function* KernelOf(const Module& module) {
@@ -63,9 +74,13 @@ std::vector<KernelArgument> MakeArguments(const Function& function, std::mt19937
   memories->reserve(function.arguments.size());
   for (const Argument& argument : function.arguments) {
     const Type& type = function.TypeOf(argument.value);
-    if (type.is_pointer()) {
+    if (type.is_pointer() || type.is_descriptor()) {
       arguments.push_back(
           memories->emplace_back(size_t{1} << (6 + random() % 10), random).Argument());
+      // Shape, strides and padding.
+      for (int i = 0; type.is_descriptor() && i < 2 * type.rank() + 1; ++i) {
+        arguments.push_back(KernelArgument::Integer(kNumbers[random() % std::size(kNumbers)]));
+      }
     } else if (type.is_float()) {
       arguments.push_back(KernelArgument::Float(static_cast<double>(random() % 8) - 2));
     } else {

@@ -14,6 +14,10 @@ const char* FindingKindName(Finding::Kind kind) {
       return "divisibility";
     case Finding::Kind::kRace:
       return "race";
+    case Finding::Kind::kOutsideView:
+      return "outside of the view";
+    case Finding::Kind::kDescriptor:
+      return "descriptor";
   }
   return "finding";
 }

@@ -24,14 +24,17 @@ struct LaunchCounts {
 };
 
 // What is wrong with a launch although it runs. `text` is one sentence about the element, of the
-// access or operation, that was found first; each place and kind is reported once.
+// access or operation, that was found first; each place and kind is reported once. What an
+// operation makes of bad operands, and what is read, is reported where something depends on it.
 struct Finding {
   enum class Kind : uint8_t {
     kUnwrittenRead,   // of a byte whose shadow is 0
     kDivisionByZero,  // of integers, remainders too
     kWideShift,       // by the width of the number or more
     kDivisibility,    // an argument is no multiple of what its declaration says
-    kRace,            // two programs, or two elements of a store, at one location without an order
+    kRace,            // two programs, or two threads of one, at one location without an order
+    kOutsideView,     // an access is outside of its argument's tensor, and inside of its storage
+    kDescriptor,      // a tensor descriptor that a GPU with descriptors (sm_90) refuses
   };
   Kind kind = Kind::kRace;
   std::string kernel;
@@ -41,7 +44,8 @@ struct Finding {
   std::string text;
 };
 
-// "race", "unwritten read", "division by zero", "wide shift", "divisibility".
+// "race", "unwritten read", "division by zero", "wide shift", "divisibility", "outside of
+// the view", "descriptor".
 const char* FindingKindName(Finding::Kind kind);
 
 inline constexpr size_t kMaxFindings = 100;

@@ -1,7 +1,6 @@
 #include "exec/ttir/run/race_detector.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -9,8 +8,6 @@ namespace tritonrl::ttir {
 
 namespace {
 
-constexpr int kPageShift = 12;
-constexpr int64_t kMaxCells = int64_t{1} << 25;   // 1 GiB
 constexpr size_t kMaxRuns = 4096;                 // of a clock
 constexpr size_t kMaxKeptRuns = size_t{1} << 24;  // 200 MB
 constexpr uint32_t kLastTime = std::numeric_limits<uint16_t>::max();
@@ -33,52 +30,10 @@ RaceDetector::Epoch RaceDetector::Now(uint16_t site) const {
   return {program_ + 1, static_cast<uint16_t>(std::min(time_, kLastTime)), site};
 }
 
-bool RaceDetector::Split(Page& page, int shift) {
-  const size_t parts = size_t{1} << (page.shift - shift);
-  if (static_cast<int64_t>(page.cells.size() * parts) > kMaxCells - cells_) return false;
-  std::vector<Cell> cells;
-  cells.reserve(page.cells.size() * parts);
-  for (const Cell& cell : page.cells) cells.insert(cells.end(), parts, cell);
-  cells_ += static_cast<int64_t>(cells.size() - page.cells.size());
-  page.cells = std::move(cells);
-  page.shift = shift;
-  return true;
-}
-
-RaceDetector::Cells RaceDetector::Find(int64_t address, int bytes) {
-  if (!is_watching_) return {};
-  const int64_t number = address >> kPageShift;
-  const int shift = std::countr_zero(static_cast<uint32_t>(bytes));
-  if (number != last_number_) {
-    auto found = pages_.find(number);
-    if (found == pages_.end()) {
-      if (cells_ >= kMaxCells) {
-        complete_ = false;
-        return {};
-      }
-      found = pages_.try_emplace(number).first;
-      found->second.shift = shift;
-      found->second.cells.resize(size_t{1} << (kPageShift - shift));
-      cells_ += int64_t{1} << (kPageShift - shift);
-    }
-    last_page_ = &found->second;
-    last_number_ = number;
-  }
-  Page& page = *last_page_;
-  if (page.shift > shift && !Split(page, shift)) {
-    complete_ = false;
-    return {};
-  }
-  const int64_t within = address & ((int64_t{1} << kPageShift) - 1);
-  return {&page.cells[static_cast<size_t>(within >> page.shift)], bytes >> page.shift};
-}
-
 std::optional<RacingAccess> RaceDetector::Read(int64_t address, int bytes, uint16_t site) {
   using Kind = RacingAccess::Kind;
   std::optional<RacingAccess> race;
-  const Cells cells = Find(address, bytes);
-  for (int64_t i = 0; i < cells.count; ++i) {
-    Cell& cell = cells.first[i];
+  for (Cell& cell : Find(address, bytes)) {
     if (!IsOrdered(cell.write)) race = {Kind::kWrite, cell.write.program - 1, cell.write.site};
     if (!IsOrdered(cell.atomic)) race = {Kind::kAtomic, cell.atomic.program - 1, cell.atomic.site};
     cell.reads[IsOrdered(cell.reads[0]) ? 0 : 1] = Now(site);
@@ -89,9 +44,7 @@ std::optional<RacingAccess> RaceDetector::Read(int64_t address, int bytes, uint1
 std::optional<RacingAccess> RaceDetector::Write(int64_t address, int bytes, uint16_t site) {
   using Kind = RacingAccess::Kind;
   std::optional<RacingAccess> race;
-  const Cells cells = Find(address, bytes);
-  for (int64_t i = 0; i < cells.count; ++i) {
-    Cell& cell = cells.first[i];
+  for (Cell& cell : Find(address, bytes)) {
     for (const Epoch& read : cell.reads) {
       if (!IsOrdered(read)) race = {Kind::kRead, read.program - 1, read.site};
     }
@@ -109,9 +62,7 @@ std::optional<RacingAccess> RaceDetector::Modify(int64_t address, int bytes, boo
                                                  uint16_t site) {
   using Kind = RacingAccess::Kind;
   std::optional<RacingAccess> race;
-  const Cells cells = Find(address, bytes);
-  for (int64_t i = 0; i < cells.count; ++i) {
-    Cell& cell = cells.first[i];
+  for (Cell& cell : Find(address, bytes)) {
     for (const Epoch& read : cell.reads) {
       if (writes && !IsOrdered(read)) race = {Kind::kRead, read.program - 1, read.site};
     }
@@ -126,7 +77,6 @@ RaceDetector::Snapshot RaceDetector::Keep(ProgramClock clock) {
   if (runs > kMaxRuns || kept_runs_ + runs > kMaxKeptRuns) {
     // Without this one, accesses that are ordered would seem to race.
     is_watching_ = false;
-    complete_ = false;
     return nullptr;
   }
   kept_runs_ += runs;

@@ -22,6 +22,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "exec/ttir/enums.h"
+#include "exec/ttir/run/access_cells.h"
 #include "exec/ttir/run/program_clock.h"
 
 namespace tritonrl::ttir {
@@ -56,7 +57,7 @@ class RaceDetector {
 
   // False: the memory for locations did not suffice, and some are not watched; or that for clocks,
   // and none is.
-  bool complete() const { return complete_; }
+  bool complete() const { return is_watching_ && cells_.complete(); }
 
  private:
   struct Epoch {
@@ -69,21 +70,12 @@ class RaceDetector {
     Epoch atomic;
     std::array<Epoch, 2> reads;
   };
-  // Cells are as small as the smallest access to their page.
-  struct Page {
-    int shift = 0;
-    std::vector<Cell> cells;
-  };
   using Snapshot = std::shared_ptr<const ProgramClock>;
 
   // The cells of the access; empty if it is not watched.
-  struct Cells {
-    Cell* first = nullptr;
-    int64_t count = 0;
-  };
-  Cells Find(int64_t address, int bytes);
-  // False: no memory for it.
-  bool Split(Page& page, int shift);
+  absl::Span<Cell> Find(int64_t address, int bytes) {
+    return is_watching_ ? cells_.Find(address, bytes) : absl::Span<Cell>();
+  }
   // Null where the memory does not suffice; nothing is watched then.
   Snapshot Keep(ProgramClock clock);
   bool IsOrdered(const Epoch& epoch) const;
@@ -92,11 +84,7 @@ class RaceDetector {
   uint32_t program_ = 0;
   uint32_t time_ = 1;  // one more with each release
   ProgramClock clock_;
-  absl::flat_hash_map<int64_t, Page> pages_;
-  Page* last_page_ = nullptr;
-  int64_t last_number_ = -1;
-  int64_t cells_ = 0;
-  bool complete_ = true;
+  AccessCells<Cell> cells_{int64_t{1} << 25};  // 1 GiB
   bool is_watching_ = true;
   size_t kept_runs_ = 0;  // of the snapshots, which tell it of their end
   absl::flat_hash_map<int64_t, Snapshot> published_;  // by address

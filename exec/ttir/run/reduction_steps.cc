@@ -2,6 +2,9 @@
 
 #include <cstring>
 
+#include "exec/ttir/run/checker.h"
+#include "exec/ttir/run/marks.h"
+
 namespace tritonrl::ttir {
 
 namespace {
@@ -10,6 +13,34 @@ void Combine(const Step& step, std::byte* out, const std::byte* left, const std:
              int64_t count) {
   step.binary(out, left, right, count);
   if (step.finish != nullptr) step.finish(out, out, count);
+}
+
+// Moves elements, and then their marks in the same way.
+template <typename Move>
+void WithMarks(const Program& program, Move move) {
+  move(program.arena);
+  if (program.marks != nullptr) move(program.marks);
+}
+
+// Of a reduction or a scan with one operation: a result is bad if one of its elements is.
+void MarkFast(const Step& step, const Program& program) {
+  const auto& data = static_cast<const ReductionData&>(*step.data);
+  const AxisShape& shape = data.shape;
+  Marks& marks = program.check->marks();
+  const MarkedElements in(program, step.in[0], data.bytes[0]);
+  const MarkedElements out(program, step.out[0], data.bytes[0]);
+  for (int64_t outer = 0; outer < shape.outer; ++outer) {
+    for (int64_t inner = 0; inner < shape.inner; ++inner) {
+      Mark mark = 0;
+      for (int64_t i = 0; i < shape.axis; ++i) {
+        const int64_t along = data.is_scan && data.is_reverse ? shape.axis - 1 - i : i;
+        const int64_t at = (outer * shape.axis + along) * shape.inner + inner;
+        mark = marks.Join(mark, in[at]);
+        if (data.is_scan) out.Set(at, mark);
+      }
+      if (!data.is_scan) out.Set(outer * shape.inner + inner, mark);
+    }
+  }
 }
 
 // The buffers of a region that combines pairs.
@@ -21,7 +52,7 @@ class Pairs {
         data_(static_cast<const ReductionData&>(*step.data)),
         operands_(data_.bytes.size()) {}
 
-  std::byte* Work(size_t k) const { return program_.At<std::byte>(step_.out[operands_ + k]); }
+  int32_t Work(size_t k) const { return step_.out[operands_ + k]; }
 
   // Work elements [to, to + count) become the region's results of the pairs that begin at `left`
   // and `right`.
@@ -39,18 +70,20 @@ class Pairs {
     for (size_t k = 0; k < operands_; ++k) {
       const auto bytes = static_cast<int64_t>(data_.bytes[k]);
       const auto size = static_cast<size_t>(count * bytes);
-      std::memcpy(program_.At<std::byte>(step_.out[2 * operands_ + k]), Work(k) + left * bytes,
-                  size);
-      std::memcpy(program_.At<std::byte>(step_.out[3 * operands_ + k]), Work(k) + right * bytes,
-                  size);
+      WithMarks(program_, [&](std::byte* arena) {
+        const std::byte* const work = arena + Work(k);
+        std::memcpy(arena + step_.out[2 * operands_ + k], work + left * bytes, size);
+        std::memcpy(arena + step_.out[3 * operands_ + k], work + right * bytes, size);
+      });
     }
     program_.lanes = count;
     if (!RunCode(step_.codes[0], program_)) return false;
     for (size_t k = 0; k < operands_; ++k) {
       const int bytes = data_.bytes[k];
-      MoveElements(
-          bytes, {Work(k) + to * bytes, 1},
-          {program_.At<std::byte>(step_.in[operands_ + k]), data_.uniform_yield[k] ? 0 : 1}, count);
+      WithMarks(program_, [&](std::byte* arena) {
+        MoveElements(bytes, {arena + Work(k) + to * bytes, 1},
+                     {arena + step_.in[operands_ + k], data_.uniform_yield[k] ? 0 : 1}, count);
+      });
     }
     return true;
   }
@@ -65,6 +98,7 @@ class Pairs {
 
 bool RunFastReduce(const Step& step, Program& program) {
   const auto& data = static_cast<const ReductionData&>(*step.data);
+  if (program.marks != nullptr) MarkFast(step, program);
   const AxisShape& shape = data.shape;
   const int64_t bytes = data.bytes[0];
   std::byte* const scratch[2] = {program.At<std::byte>(step.out[1]),
@@ -87,6 +121,7 @@ bool RunFastReduce(const Step& step, Program& program) {
 
 bool RunFastScan(const Step& step, Program& program) {
   const auto& data = static_cast<const ReductionData&>(*step.data);
+  if (program.marks != nullptr) MarkFast(step, program);
   const AxisShape& shape = data.shape;
   const int64_t row = shape.inner * data.bytes[0];
   for (int64_t outer = 0; outer < shape.outer; ++outer) {
@@ -108,7 +143,9 @@ bool RunReduction(const Step& step, Program& program) {
   const size_t operands = data.bytes.size();
   Pairs pairs(step, program);
   for (size_t k = 0; k < operands; ++k) {
-    data.to_major[k]->Run(pairs.Work(k), program.At<std::byte>(step.in[k]));
+    WithMarks(program, [&](std::byte* arena) {
+      data.to_major[k]->Run(arena + pairs.Work(k), arena + step.in[k]);
+    });
   }
   const int64_t rest = data.shape.outer * data.shape.inner;
   if (data.is_scan) {
@@ -121,12 +158,14 @@ bool RunReduction(const Step& step, Program& program) {
     }
   }
   for (size_t k = 0; k < operands; ++k) {
-    std::byte* const result = program.At<std::byte>(step.out[k]);
-    if (data.is_scan) {
-      data.from_major[k]->Run(result, pairs.Work(k));
-    } else {
-      std::memcpy(result, pairs.Work(k), static_cast<size_t>(rest * data.bytes[k]));
-    }
+    WithMarks(program, [&](std::byte* arena) {
+      if (data.is_scan) {
+        data.from_major[k]->Run(arena + step.out[k], arena + pairs.Work(k));
+      } else {
+        std::memcpy(arena + step.out[k], arena + pairs.Work(k),
+                    static_cast<size_t>(rest * data.bytes[k]));
+      }
+    });
   }
   return true;
 }
@@ -141,17 +180,20 @@ bool RunMap(const Step& step, Program& program) {
     for (size_t i = 0; i < operands * pack; ++i) {
       const int bytes = data.operand_bytes[i / pack];
       const int64_t begin = (first * data.pack + static_cast<int64_t>(i % pack)) * bytes;
-      MoveElements(bytes, {program.At<std::byte>(step.out[results + i]), 1},
-                   {program.At<std::byte>(step.in[i / pack]) + begin, data.pack}, count);
+      WithMarks(program, [&](std::byte* arena) {
+        MoveElements(bytes, {arena + step.out[results + i], 1},
+                     {arena + step.in[i / pack] + begin, data.pack}, count);
+      });
     }
     program.lanes = count;
     if (!RunCode(step.codes[0], program)) return false;
     for (size_t i = 0; i < results * pack; ++i) {
       const int bytes = data.result_bytes[i / pack];
       const int64_t begin = (first * data.pack + static_cast<int64_t>(i % pack)) * bytes;
-      MoveElements(bytes, {program.At<std::byte>(step.out[i / pack]) + begin, data.pack},
-                   {program.At<std::byte>(step.in[operands + i]), data.uniform_yield[i] ? 0 : 1},
-                   count);
+      WithMarks(program, [&](std::byte* arena) {
+        MoveElements(bytes, {arena + step.out[i / pack] + begin, data.pack},
+                     {arena + step.in[operands + i], data.uniform_yield[i] ? 0 : 1}, count);
+      });
     }
   }
   return true;

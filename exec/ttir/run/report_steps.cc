@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "exec/ttir/run/launch_state.h"
+#include "exec/ttir/run/marks.h"
 
 namespace tritonrl::ttir {
 
@@ -56,6 +57,9 @@ bool RunAssert(const Step& step, Program& program) {
   const int64_t count = value.uniform ? 1 : value.type.elements();
   const uint8_t* const condition = program.At<uint8_t>(step.in[0]);
   const uint8_t* const end = condition + count;
+  for (int64_t i = 0; program.marks != nullptr && i < count; ++i) {
+    ReportDecision(step, program, step.in[0] + static_cast<int32_t>(i));
+  }
   const uint8_t* const failed = std::find(condition, end, 0);
   if (failed == end) return true;
   return Fail(program, absl::AbortedError(absl::StrCat(

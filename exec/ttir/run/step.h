@@ -52,6 +52,7 @@ struct Program {
   Observer* counting = nullptr;  // sees loads and codes, if the launch counts
   Observer* storing = nullptr;   // sees stores and atomics, if it counts or has shadows
   Checker* check = nullptr;      // finds mistakes, if the launch checks
+  std::byte* marks = nullptr;    // of the arena's bytes, if one is marked (marks.h)
   absl::Status error;            // why it ended early
 
   template <typename T>
@@ -72,6 +73,28 @@ enum class InPlace : uint8_t { kNever, kAnyOperand, kThirdOperand };
 inline constexpr int64_t kLanes = -1;
 inline constexpr int32_t kNoBuffer = -1;
 
+// How a step's result is marked (marks.h).
+enum class MarkRule : uint8_t {
+  kOwn,          // the step marks it itself, or has no result
+  kClear,        // is not
+  kSame,         // the step moves elements: it does the same with marks
+  kElementwise,  // where an operand's element is
+  kSelect,       // where the condition or the element that is chosen is
+  kAnd,          // but where an element that is not marked decides alone, by all bits 0,
+  kOr,           // all bits 1,
+  kMultiply,     // or 0
+  kDivide,       // where the divisor is 0 too
+  kShift,        // where the distance is not below the width too
+};
+
+struct Marking {
+  MarkRule rule = MarkRule::kOwn;
+  std::array<uint8_t, 3> in_bytes = {};  // of an operand's element; 0: there is one for all
+  uint8_t out_bytes = 0;
+  uint8_t width = 0;             // bits of what is shifted, or of the operands of `or`
+  bool crosses_threads = false;  // waits for all threads of a program on a GPU
+};
+
 struct Step {
   // False: the program ends with Program::error.
   using Run = bool (*)(const Step& step, Program& program);
@@ -90,6 +113,7 @@ struct Step {
   int32_t place = -1;      // index into CompiledKernel::places
   bool is_graph = false;   // its codes are blocks that branch to each other
   InPlace in_place = InPlace::kNever;
+  Marking marking;
   std::shared_ptr<const StepData> data;
   std::vector<Code> codes;
 
@@ -104,7 +128,11 @@ bool AskForTime(const Step& step, Program& program, const char* where = "");
 // Counts the code's work (observer.cc).
 void AddWork(const Code& code, Program& program);
 
+// RunCode for launches that check (marks.cc).
+bool RunCheckedCode(const Code& code, Program& program);
+
 inline bool RunCode(const Code& code, Program& program) {
+  if (program.check != nullptr) return RunCheckedCode(code, program);
   if (program.counting != nullptr) AddWork(code, program);
   program.steps_left -= static_cast<int64_t>(code.steps.size());
   for (const Step& step : code.steps) {
