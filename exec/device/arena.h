@@ -5,6 +5,8 @@
 #ifndef TRITONRL_EXEC_DEVICE_ARENA_H_
 #define TRITONRL_EXEC_DEVICE_ARENA_H_
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <memory>
 
@@ -25,35 +27,54 @@ inline constexpr int64_t kArenaBytes = int64_t{1} << 40;
 
 class Arena {
  public:
+  // Of an arena on the CPU.
   static constexpr int64_t kBlockBytes = 64 << 10;
   static constexpr int64_t kGuardBytes = 64 << 10;  // at least, behind each storage
 
-  // FailedPrecondition: something else has memory there.
+  // An arena on the CPU. FailedPrecondition: something else has memory there.
   static absl::StatusOr<std::unique_ptr<Arena>> Create(uintptr_t base = kArenaBase,
                                                        int64_t bytes = kArenaBytes);
-  ~Arena();
+  virtual ~Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  // Where the memory lies, and who may read and write it.
+  virtual c10::Device device() const = 0;
+
   // The place of a storage, without memory. ResourceExhausted: no addresses are left.
   absl::StatusOr<char*> Reserve(int64_t bytes);
-  // Gives a place its memory. ResourceExhausted: Linux has no more.
-  absl::Status Commit(char* place, int64_t bytes);
-  // Takes it away: an access faults.
-  void Decommit(char* place, int64_t bytes);
-  // Forgets all places and their memory.
-  void Reset();
+  // Gives a place its memory. ResourceExhausted: there is no more.
+  virtual absl::Status Commit(char* place, int64_t bytes) = 0;
+  // Takes it away, and that of the tags: an access faults.
+  virtual void Decommit(char* place, int64_t bytes) = 0;
+  // Memory of zeros on the same device for the tags of a place with memory: one byte for each byte.
+  virtual absl::StatusOr<uint8_t*> CommitTags(char* place, int64_t bytes) = 0;
+  // To be called before the place's memory is taken away.
+  virtual void DecommitTags(uint8_t* tags) = 0;
+  // Forgets all places and their memory; tags must be gone.
+  virtual void Reset() = 0;
 
   bool Contains(uint64_t address) const {
     return address >= reinterpret_cast<uint64_t>(base_) &&
            address - reinterpret_cast<uint64_t>(base_) < used_;
   }
 
- private:
-  Arena(char* base, int64_t bytes) : base_(base), bytes_(bytes) {}
+ protected:
+  // A place takes whole blocks, and `guard` bytes behind them.
+  Arena(char* base, int64_t bytes, int64_t block, int64_t guard)
+      : base_(base), bytes_(bytes), block_(block), guard_(guard) {}
 
+  char* base() const { return base_; }
+  int64_t bytes() const { return bytes_; }
+  uint64_t used() const { return used_; }
+  void ForgetPlaces() { used_ = 0; }
+  int64_t InBlocks(int64_t bytes) const { return (bytes + block_ - 1) / block_ * block_; }
+
+ private:
   char* base_;
   int64_t bytes_;
+  int64_t block_;
+  int64_t guard_;
   uint64_t used_ = 0;
 };
 

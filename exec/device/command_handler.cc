@@ -206,7 +206,11 @@ absl::StatusOr<Reply> CommandHandler::Operator(const Json& message, absl::string
   std::vector<TensorRef> made;
   const absl::Time began = absl::Now();
   const auto results = device_.RunOperator(*bound, phase_, /*again=*/false, made);
-  if (range_.has_value()) range_->spent += absl::Now() - began;
+  const absl::Duration taken = absl::Now() - began;
+  if (results.ok() && TreatmentOf(*bound->call) != Treatment::kAllocate) {
+    AddTime(taken,
+            [&] { return device_.RunOperator(*bound, phase_, /*again=*/true, made).status(); });
+  }
   if (!results.ok()) {
     for (const TensorRef& tensor : made) device_.memory().Free(tensor.storage);
     return Refuse(results.status(), call.line);
@@ -289,9 +293,22 @@ absl::StatusOr<Reply> CommandHandler::MakeKernel(const Json& message) {
   ASSIGN_OR_RETURN(entry.name, TextField(message, "name", kMaxName));
   ASSIGN_OR_RETURN(const Json* ttir, FieldOf(message, "ttir"));
   if (!ttir->is_string()) return Hostile("Triton IR that is not a text");
-  ASSIGN_OR_RETURN(entry.num_warps, IntegerField(message, "num_warps", 1, 64));
-  ASSIGN_OR_RETURN(entry.num_stages, IntegerField(message, "num_stages", 0, 64));
-  ASSIGN_OR_RETURN(entry.num_ctas, IntegerField(message, "num_ctas", 1, 64));
+  KernelOptions& options = entry.options;
+  ASSIGN_OR_RETURN(options.num_warps, IntegerField(message, "num_warps", 1, 64));
+  ASSIGN_OR_RETURN(options.num_stages, IntegerField(message, "num_stages", 0, 64));
+  ASSIGN_OR_RETURN(options.num_ctas, IntegerField(message, "num_ctas", 1, 64));
+  if (message.contains("maxnreg")) {
+    ASSIGN_OR_RETURN(options.maxnreg, IntegerField(message, "maxnreg", 0, INT32_MAX));
+  }
+  if (message.contains("fp_fusion")) {
+    ASSIGN_OR_RETURN(options.fp_fusion, BoolField(message, "fp_fusion"));
+  }
+  if (message.contains("cooperative")) {
+    ASSIGN_OR_RETURN(options.cooperative, BoolField(message, "cooperative"));
+  }
+  if (message.contains("pdl")) {
+    ASSIGN_OR_RETURN(options.pdl, BoolField(message, "pdl"));
+  }
   ASSIGN_OR_RETURN(entry.shared_bytes, IntegerField(message, "shared", 0, INT32_MAX));
   const auto number = device_.kernels().Add(std::move(entry), ttir->get_ref<const std::string&>());
   if (!number.ok()) {
@@ -327,11 +344,8 @@ absl::StatusOr<Reply> CommandHandler::Launch(const Json& message, absl::string_v
   const int line = launch.line;
   const absl::Time began = absl::Now();
   const absl::Status status = device_.RunLaunch(launch);
-  if (range_.has_value()) {
-    range_->spent += absl::Now() - began;
-  } else {
-    ++counts_.launches;
-  }
+  if (status.ok()) AddTime(absl::Now() - began, [&] { return device_.RunLaunch(launch); });
+  if (!range_.has_value()) ++counts_.launches;
   if (status.ok() && phase_ == Phase::kInit && !range_.has_value()) {
     device_.NoteLaunchOfInit(launch);
   }

@@ -3,6 +3,7 @@
 #define TRITONRL_EXEC_DEVICE_COMMAND_HANDLER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -92,6 +93,7 @@ class CommandHandler {
   void Record(Command command);
   void RecordOperator(OperatorCall call, const std::vector<TensorRef>& made);
   void Pin(int64_t storage);
+  void AddTime(absl::Duration on_cpu, const std::function<absl::Status()>& run_again);
   void BeginRange(bool is_graph);
   absl::Status EndRange();
 

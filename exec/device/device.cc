@@ -1,13 +1,16 @@
 #include "exec/device/device.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
-#include <string.h>
+#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "exec/device/bytes.h"
+#include "exec/device/compute_operators.h"
 #include "exec/device/neutral_operators.h"
 #include "exec/device/torch_errors.h"
 
@@ -24,8 +27,9 @@ int64_t BytesIn(const TensorRef& tensor) { return tensor.elements() * BytesOf(te
 at::Tensor TagsOf(const Value& value, StorageTable& memory) {
   if (value.kind == Value::Kind::kTensor) return memory.Tags(value.tensor);
   const int64_t size = value.host.element_size();
-  const at::Tensor bytes = at::full({std::max<int64_t>(value.host.numel(), 1) * size},
-                                    static_cast<int64_t>(Tag::kHost), at::kByte);
+  const at::Tensor bytes =
+      at::full({std::max<int64_t>(value.host.numel(), 1) * size}, static_cast<int64_t>(Tag::kHost),
+               at::TensorOptions().dtype(at::kByte).device(memory.device()));
   return bytes.view(TagType(size)).narrow(0, 0, value.host.numel()).reshape(value.host.sizes());
 }
 
@@ -47,13 +51,13 @@ absl::StatusOr<TensorRef> GeometryOf(const at::Tensor& tensor) {
 Device::Device(Arena* arena, KernelCompiler* compiler, const Options& options)
     : options_(options),
       memory_(arena, options.limits),
-      generators_(options.limits.max_generators),
+      generators_(options.limits.max_generators, arena->device()),
       kernels_(compiler, options.limits) {}
 
 absl::Status Device::Revive(int64_t storage) {
   const Storage* const live = memory_.Find(storage);
-  if (undo_log_ != nullptr && live != nullptr) undo_log_->Keep(*live);
-  return memory_.Revive(storage);
+  if (undo_log_ != nullptr && live != nullptr) undo_log_->Keep(*live, memory_);
+  return memory_.Revive(storage, /*poison=*/!bare_);
 }
 
 absl::StatusOr<TensorRef> Device::PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
@@ -105,8 +109,9 @@ absl::StatusOr<Placed> Device::Place(const BoundCall& bound, const Returned& ret
   return placed;
 }
 
-absl::StatusOr<std::vector<ReturnedList>> Device::RunOnCpu(const BoundCall& bound) {
+absl::StatusOr<std::vector<ReturnedList>> Device::RunOnDevice(const BoundCall& bound) {
   ArgumentRules rules;
+  rules.device = memory_.device();
   rules.generators = &generators_;
   rules.tensor = [this](const Value& value) {
     return value.kind == Value::Kind::kHost ? value.host : memory_.View(value.tensor);
@@ -118,11 +123,34 @@ absl::StatusOr<std::vector<ReturnedList>> Device::RunOnCpu(const BoundCall& boun
   const bool takes_generator =
       std::any_of(arguments.begin(), arguments.end(),
                   [](const c10::Argument& argument) { return argument.name() == "generator"; });
-  const bool draws = treatment == Treatment::kRandom || bound.call->name == "native_dropout";
+  const bool draws = treatment == Treatment::kRandom || DrawsByDefault(bound.call->name);
   if (!draws || takes_generator) return Run(bound, rules);
   absl::StatusOr<std::vector<ReturnedList>> returned = absl::InternalError("");
   generators_.WithDefault([&] { returned = Run(bound, rules); });
   return returned;
+}
+
+// Whether a tensor was joined to its old place, as torch itself does without a copy.
+absl::StatusOr<bool> Device::JoinToPlace(const BoundCall& bound, std::vector<TensorRef>& made) {
+  const std::string& name = bound.call->name;
+  const Value* const parts = bound.Find("tensors");
+  const Value* const dim = bound.Find("dim");
+  if ((name != "cat" && name != "stack") || parts == nullptr || bound.has_out() ||
+      made.size() != 1 || !bound.hosts.empty()) {
+    return false;
+  }
+  for (const Value& part : parts->items) {
+    if (part.kind != Value::Kind::kTensor || part.tensor.dtype != made[0].dtype) return false;
+  }
+  RETURN_IF_ERROR(Revive(made[0].storage));
+  RETURN_IF_ERROR(CatchTorch([&] {
+    std::vector<at::Tensor> tensors;
+    for (const Value& part : parts->items) tensors.push_back(memory_.View(part.tensor));
+    at::Tensor place = memory_.View(made[0]);
+    const int64_t axis = dim == nullptr ? 0 : dim->integer;
+    name == "cat" ? at::cat_out(place, tensors, axis) : at::stack_out(place, tensors, axis);
+  }));
+  return true;
 }
 
 absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bound, Phase phase,
@@ -130,9 +158,15 @@ absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bou
                                                             std::vector<TensorRef>& made) {
   const Treatment treatment = TreatmentOf(*bound.call);
   if (undo_log_ != nullptr && (bound.in_place() || bound.has_out())) {
-    for (const TensorRef* tensor : bound.tensors) undo_log_->Keep(*memory_.Find(tensor->storage));
+    for (const TensorRef* tensor : bound.tensors) {
+      undo_log_->Keep(*memory_.Find(tensor->storage), memory_);
+    }
   }
-  ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, RunOnCpu(bound));
+  if (bare_ && again && treatment == Treatment::kJoin) {
+    ASSIGN_OR_RETURN(const bool joined, JoinToPlace(bound, made));
+    if (joined) return std::vector<PlacedList>();
+  }
+  ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, RunOnDevice(bound));
   std::vector<PlacedList> results;
   size_t next = 0;
   for (const ReturnedList& list : returned) {
@@ -145,7 +179,7 @@ absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bou
     }
     results.push_back(std::move(placed));
   }
-  RETURN_IF_ERROR(TagResults(bound, phase, results));
+  if (!bare_) RETURN_IF_ERROR(TagResults(bound, phase, results));
   return results;
 }
 
@@ -195,14 +229,12 @@ void Device::NoteLaunchOfInit(const LaunchCommand& launch) {
   const std::vector<Storage*> storages = StoragesOf(launch);
   const auto random = static_cast<uint8_t>(Tag::kRandom);
   const bool of_random = std::any_of(storages.begin(), storages.end(), [&](Storage* storage) {
-    return memchr(storage->shadow.get(), random, static_cast<size_t>(storage->bytes)) != nullptr;
+    return HasByte(memory_.device(), storage->shadow.get(), random, storage->bytes);
   });
   if (!of_random) return;
   for (Storage* const storage : storages) {
-    uint8_t* const tags = storage->shadow.get();
-    for (int64_t i = 0; i < storage->bytes; ++i) {
-      if (tags[i] != static_cast<uint8_t>(Tag::kKernel)) continue;
-      tags[i] = random;
+    if (ReplaceByte(memory_.device(), storage->shadow.get(), static_cast<uint8_t>(Tag::kKernel),
+                    random, storage->bytes)) {
       of_weights_by_kernels_[storage->number] = kernels_.Find(launch.kernel)->name;
     }
   }
@@ -238,11 +270,14 @@ absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
   const bool over_kernel = phase == Phase::kForward && treatment == Treatment::kFill;
   OperatorTraffic& traffic = traffic_.operators[bound.call->name];
   ++traffic.calls;
-  if (treatment != Treatment::kFill && treatment != Treatment::kRandom) {
+  const bool reads = treatment != Treatment::kFill && treatment != Treatment::kRandom;
+  if (reads) {
     for (const TensorRef* tensor : bound.tensors) traffic.bytes += BytesIn(*tensor);
-  } else {
+  }
+  if (treatment != Treatment::kCopy) {  // its target is one of its tensors
     for (const TensorRef& tensor : written) traffic.bytes += BytesIn(tensor);
   }
+  if (treatment == Treatment::kOther) traffic.flops += OperatorFlops(bound, written);
   for (const TensorRef& tensor : written) {
     traffic_.neutral_bytes += BytesIn(tensor);
     if (over_kernel && memory_.HasTag(tensor, Tag::kKernel)) ++traffic_.fills_over_kernel_bytes;
@@ -255,7 +290,7 @@ absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
   if (treatment == Treatment::kJoin && one_type) return TagJoin(bound, written[0]);
   Tag tag = phase == Phase::kForward ? Tag::kSmall : Tag::kConstant;
   if (treatment == Treatment::kFill) tag = Tag::kConstant;
-  const bool draws = treatment == Treatment::kRandom || bound.call->name == "native_dropout";
+  const bool draws = treatment == Treatment::kRandom || DrawsByDefault(bound.call->name);
   const bool may_use_weights =
       phase == Phase::kInit && (treatment == Treatment::kOther || treatment == Treatment::kJoin);
   const auto random =
@@ -264,7 +299,10 @@ absl::Status Device::TagResults(const BoundCall& bound, Phase phase,
           : std::count_if(bound.tensors.begin(), bound.tensors.end(), [&](const TensorRef* tensor) {
               return memory_.HasTag(*tensor, Tag::kRandom);
             });
-  if (draws || random > 0) tag = Tag::kRandom;
+  // On more than a few elements of forward these are masks.
+  const bool of_mask = phase == Phase::kForward && treatment == Treatment::kOther &&
+                       bound.most_elements() > options_.limits.max_small_elements;
+  if (draws || random > 0 || of_mask) tag = Tag::kRandom;
   if (random > 0 && !draws && treatment == Treatment::kOther) NoteOfWeights(bound, random);
   return CatchTorch([&] {
     for (const TensorRef& tensor : written) memory_.Fill(tensor, static_cast<uint8_t>(tag));

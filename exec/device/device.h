@@ -17,6 +17,7 @@
 #include "exec/device/generators.h"
 #include "exec/device/kernel_table.h"
 #include "exec/device/limits.h"
+#include "exec/device/near_copies.h"
 #include "exec/device/operator_call.h"
 #include "exec/device/recording.h"
 #include "exec/device/storage_table.h"
@@ -42,6 +43,7 @@ struct PlacedList {
 struct OperatorTraffic {
   int64_t calls = 0;
   int64_t bytes = 0;  // read and written
+  double flops = 0;   // of operators that compute
 };
 struct Traffic {
   std::map<std::string, OperatorTraffic> operators;  // by name, without those that only allocate
@@ -81,10 +83,18 @@ class Device {
 
   // Launches stop at this time.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
-  // While set, a launch that only copies bytes of one argument to another gives them the tags that
-  // they had there, unless they come from one of these storages: it did no work that the operator
-  // before it could not have done. Null: all that launches store is theirs.
-  void set_originals(const std::set<int64_t>* originals) { originals_ = originals; }
+  // While set, a launch that only copies elements of one argument to another (FindCopy) gives them
+  // the tags that they had there, and their very values, unless they come from one of these
+  // storages: it did no work that the operator before it could not have done. Null: all that
+  // launches store is theirs.
+  void set_originals(const std::set<int64_t>* originals, const CopyTolerance& tolerance = {}) {
+    originals_ = originals;
+    copy_tolerance_ = tolerance;
+  }
+  // While set, commands do their work alone, as in a call that is timed: fresh memory keeps what it
+  // held, no tags are kept, nothing is read back, and launches are not waited for.
+  void set_bare(bool bare) { bare_ = bare; }
+  bool bare() const { return bare_; }
   // While a log is set, it keeps what commands are about to overwrite.
   void set_undo_log(UndoLog* log) { undo_log_ = log; }
 
@@ -114,15 +124,17 @@ class Device {
                                bool again, size_t& next, std::vector<TensorRef>& made);
   absl::StatusOr<TensorRef> PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
                                      size_t& next, std::vector<TensorRef>& made);
-  absl::StatusOr<std::vector<ReturnedList>> RunOnCpu(const BoundCall& bound);
+  absl::StatusOr<bool> JoinToPlace(const BoundCall& bound, std::vector<TensorRef>& made);
+  absl::StatusOr<std::vector<ReturnedList>> RunOnDevice(const BoundCall& bound);
   absl::Status TagResults(const BoundCall& bound, Phase phase,
                           const std::vector<PlacedList>& results);
   absl::Status TagJoin(const BoundCall& bound, const TensorRef& result);
   void TagCopy(const BoundCall& bound);
   void NoteOfWeights(const BoundCall& bound, int64_t random);
   std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
-  void FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
-                    const std::vector<std::vector<char>>& before);
+  absl::Status FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
+                            const std::vector<at::Tensor>& before);
+  absl::Status RunBare(const LaunchCommand& launch);
   void AddFindings(LaunchFindings& findings);
   LaunchSettings SettingsOf(const std::vector<Storage*>& storages);
 
@@ -136,8 +148,10 @@ class Device {
   int64_t small_of_weights_ = 0;                          // elements
   int64_t random_elements_read_ = 0;
   absl::Time deadline_ = absl::InfiniteFuture();
+  bool bare_ = false;
   UndoLog* undo_log_ = nullptr;
   const std::set<int64_t>* originals_ = nullptr;
+  CopyTolerance copy_tolerance_;
   LaunchFindings findings_;
 };
 

@@ -1,13 +1,17 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "exec/device/bytes.h"
 #include "exec/device/device.h"
 #include "exec/device/json.h"
+#include "exec/device/near_copies.h"
+#include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
 namespace {
@@ -18,25 +22,33 @@ constexpr size_t kMaxFindingsOfSession = 10 * ttir::kMaxFindings;
 // A loop over a splat pointer counts more bytes than anything can move.
 constexpr double kMostBytes = 1e18;
 
-struct ByteRange {
-  int64_t begin = 0, end = 0;
-};
-
-// From the first to the last byte that is another one now.
-ByteRange ChangedBytes(const std::vector<char>& before, const Storage& storage) {
-  ByteRange range{0, storage.bytes};
-  while (range.begin < range.end && before[range.begin] == storage.data[range.begin]) ++range.begin;
-  while (range.end > range.begin && before[range.end - 1] == storage.data[range.end - 1]) {
-    --range.end;
-  }
-  return range;
-}
-
 void AddOnce(Storage* storage, std::vector<Storage*>& storages) {
   if (storage == nullptr) return;
   if (std::find(storages.begin(), storages.end(), storage) == storages.end()) {
     storages.push_back(storage);
   }
+}
+
+// Gives the copied elements the values and tags that they had where they come from.
+void TakeCopied(const CopiedElements& copied, int64_t from_bytes, const Storage& source,
+                int64_t to_bytes, at::Device device, Storage& target) {
+  const at::Tensor from_tags = BytesOnHost(device, source.shadow.get(), source.bytes);
+  const at::Tensor data = BytesOnHost(device, target.data, target.bytes);
+  const at::Tensor tags = BytesOnHost(device, target.shadow.get(), target.bytes);
+  const auto* const values = static_cast<const char*>(copied.converted.const_data_ptr());
+  for (size_t i = 0; i < copied.is_copied.size(); ++i) {
+    if (copied.is_copied[i] == 0) continue;
+    const auto number = static_cast<int64_t>(i);
+    const int64_t to = copied.to + number * to_bytes;
+    memcpy(data.mutable_data_ptr<uint8_t>() + to, values + number * to_bytes,
+           static_cast<size_t>(to_bytes));
+    memset(tags.mutable_data_ptr<uint8_t>() + to,
+           from_tags.const_data_ptr<uint8_t>()[copied.from + number * from_bytes],
+           static_cast<size_t>(to_bytes));
+  }
+  if (device.is_cpu()) return;
+  CopyFromHost(device, target.data, data.const_data_ptr(), target.bytes);
+  CopyFromHost(device, target.shadow.get(), tags.const_data_ptr(), target.bytes);
 }
 
 }  // namespace
@@ -82,9 +94,10 @@ std::vector<Storage*> Device::StoragesOf(const LaunchCommand& launch) {
     const Storage* const storage = storages[i];
     const bool table = storage->made_as == at::kLong || storage->made_as == at::kUInt64;
     if (!table || storage->bytes > kMaxTableBytes) continue;
+    const at::Tensor contents = BytesOnHost(memory_.device(), storage->data, storage->bytes);
     for (int64_t at = 0; at + 8 <= storage->bytes; at += 8) {
       uint64_t address = 0;
-      memcpy(&address, storage->data + at, sizeof(address));
+      memcpy(&address, contents.const_data_ptr<uint8_t>() + at, sizeof(address));
       AddOnce(memory_.FindAddress(address), storages);
     }
   }
@@ -102,6 +115,9 @@ std::vector<LaunchArgument> Device::ArgumentsOf(const LaunchCommand& launch) {
       argument.storage = storage.data;
       argument.storage_bytes = storage.bytes;
       argument.shadow = storage.shadow.get();
+      if (const auto span = SpanOf(value.tensor); span.ok() && *span > 0) {
+        argument.view_bytes = (*span - value.tensor.offset) * BytesOf(value.tensor.dtype);
+      }
       // An empty tensor's place may be anywhere.
       if (argument.data > storage.data + storage.bytes) argument.data = storage.data;
     } else if (value.kind == Value::Kind::kFloat) {
@@ -131,8 +147,9 @@ LaunchSettings Device::SettingsOf(const std::vector<Storage*>& storages) {
   return settings;
 }
 
-void Device::FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
-                          const std::vector<std::vector<char>>& before) {
+absl::Status Device::FollowCopies(const LaunchCommand& launch,
+                                  const std::vector<Storage*>& storages,
+                                  const std::vector<at::Tensor>& before) {
   const auto place = [](const TensorRef& tensor) { return tensor.offset * BytesOf(tensor.dtype); };
   const auto index = [&](const TensorRef& tensor) {
     return std::find(storages.begin(), storages.end(), memory_.Find(tensor.storage)) -
@@ -141,26 +158,31 @@ void Device::FollowCopies(const LaunchCommand& launch, const std::vector<Storage
   for (const Value& to : launch.arguments) {
     if (to.kind != Value::Kind::kTensor) continue;
     Storage& target = *memory_.Find(to.tensor.storage);
-    const ByteRange changed = ChangedBytes(before[index(to.tensor)], target);
-    if (changed.begin == changed.end) continue;
+    const ArgumentBytes old = {before[index(to.tensor)].const_data_ptr<uint8_t>(), target.bytes,
+                               place(to.tensor), to.tensor.dtype};
     for (const Value& from : launch.arguments) {
       if (from.kind != Value::Kind::kTensor || from.tensor.storage == to.tensor.storage ||
           originals_->count(from.tensor.storage) > 0) {
         continue;
       }
-      const std::vector<char>& bytes = before[index(from.tensor)];
-      const int64_t begin = changed.begin - place(to.tensor) + place(from.tensor);
-      const int64_t count = changed.end - changed.begin;
-      if (begin < 0 || begin + count > static_cast<int64_t>(bytes.size()) ||
-          memcmp(bytes.data() + begin, target.data + changed.begin, static_cast<size_t>(count)) !=
-              0) {
-        continue;
-      }
-      const uint8_t* const tags = memory_.Find(from.tensor.storage)->shadow.get() + begin;
-      std::copy_n(tags, count, target.shadow.get() + changed.begin);
+      const Storage& source = *memory_.Find(from.tensor.storage);
+      const ArgumentBytes held = {before[index(from.tensor)].const_data_ptr<uint8_t>(),
+                                  source.bytes, place(from.tensor), from.tensor.dtype};
+      bool found = false;
+      RETURN_IF_ERROR(CatchTorch([&] {
+        const at::Tensor now = BytesOnHost(memory_.device(), target.data, target.bytes);
+        const std::optional<CopiedElements> copied =
+            FindCopy(old, now.const_data_ptr<uint8_t>(), held, copy_tolerance_);
+        found = copied.has_value();
+        if (!found) return;
+        TakeCopied(*copied, BytesOf(from.tensor.dtype), source, BytesOf(to.tensor.dtype),
+                   memory_.device(), target);
+      }));
+      if (!found) continue;
       break;
     }
   }
+  return absl::OkStatus();
 }
 
 void Device::AddFindings(LaunchFindings& findings) {
@@ -174,26 +196,36 @@ void Device::AddFindings(LaunchFindings& findings) {
   }
 }
 
+absl::Status Device::RunBare(const LaunchCommand& launch) {
+  const KernelEntry* const entry = kernels_.Find(launch.kernel);
+  LaunchSettings settings = SettingsOf({});
+  settings.bare = true;
+  return AddContext(entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings),
+                    absl::StrCat("kernel ", entry->name));
+}
+
 absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts) {
   const KernelEntry* const entry = kernels_.Find(launch.kernel);
   if (std::count(launch.grid.begin(), launch.grid.end(), 0) > 0) return absl::OkStatus();
+  if (bare_ && !memory_.device().is_cpu()) return RunBare(launch);
   const std::vector<Storage*> storages = StoragesOf(launch);
   if (undo_log_ != nullptr) {
-    for (const Storage* storage : storages) undo_log_->Keep(*storage);
+    for (const Storage* storage : storages) undo_log_->Keep(*storage, memory_);
   }
   LaunchSettings settings = SettingsOf(storages);
   settings.counts = counts;
-  std::vector<std::vector<char>> before;
+  std::vector<at::Tensor> before;
   if (originals_ != nullptr) {
     for (const Storage* storage : storages) {
-      before.emplace_back(storage->data, storage->data + storage->bytes);
+      before.push_back(BytesAt(memory_.device(), storage->data, storage->bytes)
+                           .to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
     }
   }
   LaunchFindings findings;
   if (options_.check) settings.findings = &findings;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
   AddFindings(findings);
-  if (originals_ != nullptr) FollowCopies(launch, storages, before);
+  if (originals_ != nullptr && status.ok()) RETURN_IF_ERROR(FollowCopies(launch, storages, before));
   if (counts != nullptr) {
     const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;
     const double sum = static_cast<double>(traffic_.kernel_bytes) + moved;

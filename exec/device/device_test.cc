@@ -117,7 +117,7 @@ TEST_F(DeviceTest, GeneratorsDrawAsTorchsDo) {
 TEST_F(DeviceTest, OperatorsWithoutGeneratorUseTheDefaultOne) {
   rules_.also_allowed = {"native_dropout"};
   const int x = Make(100);
-  View(FloatTensor(x, 100)).fill_(1);
+  ASSERT_TRUE(Forward(Call("fill_", "Scalar", FloatTensor(x, 100) + ",1")).ok());
   const OperatorCall dropout = Call("native_dropout", "", FloatTensor(x, 100) + ",0.5,true");
   device_->generators().Seed(0, 3);
   ASSERT_TRUE(Forward(dropout).ok());
@@ -127,6 +127,24 @@ TEST_F(DeviceTest, OperatorsWithoutGeneratorUseTheDefaultOne) {
   device_->generators().Seed(0, 3);
   ASSERT_TRUE(Forward(dropout).ok());
   EXPECT_TRUE(device_->memory().View(made_[0]).equal(first));
+}
+
+TEST_F(DeviceTest, BareCommandsPoisonAndTagNothing) {
+  const int x = Make(4);
+  View(FloatTensor(x, 4)).fill_(3);
+  const OperatorCall join =
+      Call("cat", "", absl::StrCat("[", FloatTensor(x, 4), ",", FloatTensor(x, 4), "],0"));
+  ASSERT_TRUE(Forward(join).ok());
+  device_->memory().Fill(made_[0], static_cast<uint8_t>(Tag::kInput));
+  View(FloatTensor(x, 4)).fill_(5);
+  device_->set_bare(true);
+  ASSERT_TRUE(device_->Revive(x).ok());
+  const auto bound = Bind(join);
+  ASSERT_TRUE(bound.ok());
+  ASSERT_TRUE(device_->RunOperator(*bound, Phase::kForward, /*again=*/true, made_).ok());
+  device_->set_bare(false);
+  EXPECT_TRUE(device_->memory().View(made_[0]).eq(5).all().item<bool>());
+  EXPECT_EQ(device_->memory().Count(made_[0]).bytes[static_cast<int>(Tag::kInput)], 32);
 }
 
 TEST_F(DeviceTest, StoresAreSeen) {

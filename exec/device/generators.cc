@@ -1,21 +1,30 @@
 #include "exec/device/generators.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include "exec/device/json.h"
 
 namespace tritonrl::device {
 
-Generators::Generators(int64_t max_generators) : max_generators_(max_generators) {
-  generators_.push_back(at::detail::createCPUGenerator());
+Generators::Generators(int64_t max_generators, at::Device device)
+    : max_generators_(max_generators), device_(device) {
+  generators_.push_back(Make());
+}
+
+at::Generator Generators::Make() const {
+  if (device_.is_cpu()) return at::detail::createCPUGenerator();
+  return at::globalContext()
+      .getAcceleratorHooksInterface(device_.type())
+      .getNewGenerator(device_.index());
 }
 
 absl::StatusOr<int64_t> Generators::Create() {
   if (generators_.size() > static_cast<size_t>(max_generators_)) {
     return absl::ResourceExhaustedError("there are too many generators");
   }
-  generators_.push_back(at::detail::createCPUGenerator());
+  generators_.push_back(Make());
   return static_cast<int64_t>(generators_.size()) - 1;
 }
 
@@ -39,7 +48,7 @@ void Generators::Restore(const std::vector<at::Generator>& saved) {
 }
 
 void Generators::WithDefault(const std::function<void()>& f) {
-  at::Generator shared = at::detail::getDefaultCPUGenerator();
+  at::Generator shared = at::globalContext().defaultGenerator(device_);
   const at::Tensor before = shared.get_state();
   shared.set_state(generators_[0].get_state());
   f();

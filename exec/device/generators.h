@@ -1,8 +1,10 @@
-// The candidate's random generators. They draw what torch's generators draw on the CPU.
+// The candidate's random generators. They draw what torch's generators of the
+// device draw.
 #ifndef TRITONRL_EXEC_DEVICE_GENERATORS_H_
 #define TRITONRL_EXEC_DEVICE_GENERATORS_H_
 
 #include <ATen/core/Generator.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +18,7 @@ namespace tritonrl::device {
 // Number 0 is the default generator; the others are those of torch.Generator.
 class Generators {
  public:
-  explicit Generators(int64_t max_generators);
+  explicit Generators(int64_t max_generators, at::Device device = at::kCPU);
 
   // ResourceExhausted: the candidate has too many.
   absl::StatusOr<int64_t> Create();
@@ -24,6 +26,7 @@ class Generators {
   absl::Status Check(int64_t number) const;
   void Seed(int64_t number, uint64_t seed);
   const at::Generator& Get(int64_t number) const { return generators_[number]; }
+  const std::vector<at::Generator>& all() const { return generators_; }
 
   // Copies of all of them, and the way back; generators that were made since stay.
   std::vector<at::Generator> Save() const;
@@ -34,7 +37,10 @@ class Generators {
   void WithDefault(const std::function<void()>& f);
 
  private:
+  at::Generator Make() const;
+
   int64_t max_generators_;
+  at::Device device_;
   std::vector<at::Generator> generators_;
 };
 

@@ -112,9 +112,12 @@ bool HasDistinctElements(const TensorRef& tensor) {
   return true;
 }
 
-at::Tensor ViewOf(char* storage, const TensorRef& tensor, at::ScalarType as) {
-  return at::from_blob(storage + tensor.offset * BytesOf(tensor.dtype), tensor.shape, tensor.stride,
-                       at::TensorOptions().dtype(as).device(at::kCPU));
+at::Tensor ViewOf(char* storage, const TensorRef& tensor, at::ScalarType as, at::Device device) {
+  return at::for_blob(storage + tensor.offset * BytesOf(tensor.dtype), tensor.shape)
+      .strides(tensor.stride)
+      .options(at::TensorOptions().dtype(as).device(device))
+      .target_device(device)
+      .make_tensor();
 }
 
 }  // namespace tritonrl::device

@@ -39,8 +39,9 @@ absl::StatusOr<int64_t> SpanOf(const TensorRef& tensor);
 // Whether strides alone show that no two elements share their place. May be false for others.
 bool HasDistinctElements(const TensorRef& tensor);
 
-// A tensor of this geometry over memory that the caller checked to be large enough.
-at::Tensor ViewOf(char* storage, const TensorRef& tensor, at::ScalarType as);
+// A tensor of this geometry over memory of the device that the caller checked to be large enough.
+at::Tensor ViewOf(char* storage, const TensorRef& tensor, at::ScalarType as,
+                  at::Device device = at::kCPU);
 
 }  // namespace tritonrl::device
 

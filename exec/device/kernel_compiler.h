@@ -27,6 +27,7 @@ struct LaunchArgument {
   char* data = nullptr;
   char* storage = nullptr;
   int64_t storage_bytes = 0;
+  int64_t view_bytes = -1;    // that the tensor spans from `data` on; -1: unknown
   uint8_t* shadow = nullptr;  // of the storage: one byte for each byte
 };
 
@@ -50,6 +51,20 @@ struct LaunchSettings {
   std::function<bool()> expired;                 // whether to stop; several threads call it
   std::vector<ReachableStorage> reachable;
   uint8_t shadow_tag = 0;  // what the kernel puts into the shadow of each byte that it stores
+  // On a GPU: the kernel is queued on the current stream and not waited for, so that its errors
+  // come later, and nothing is put into the shadow. No other setting counts then.
+  bool bare = false;
+};
+
+// What a compiler for GPUs is asked for, as Triton names it.
+struct KernelOptions {
+  int64_t num_warps = 4;
+  int64_t num_stages = 3;
+  int64_t num_ctas = 1;
+  int64_t maxnreg = 0;  // 0: no bound
+  bool fp_fusion = true;
+  bool cooperative = false;  // launch_cooperative_grid
+  bool pdl = false;          // launch_pdl
 };
 
 class LaunchableKernel {
@@ -70,7 +85,9 @@ class KernelCompiler {
   // The text is untrusted. InvalidArgument of one sentence, or Unimplemented:
   // an operation that is not executed here.
   virtual absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
-      absl::string_view text) = 0;
+      absl::string_view text, const KernelOptions& options) = 0;
+  // Whether kernels of one text differ by their options.
+  virtual bool uses_options() const { return false; }
 };
 
 }  // namespace tritonrl::device

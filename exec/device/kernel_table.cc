@@ -7,10 +7,19 @@
 #include "base/status.h"
 
 namespace tritonrl::device {
+namespace {
+
+std::string ToString(const KernelOptions& options) {
+  return absl::StrCat(options.num_warps, " ", options.num_stages, " ", options.num_ctas, " ",
+                      options.maxnreg, " ", options.fp_fusion, options.cooperative, options.pdl);
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const LaunchableKernel>> KernelCache::CompileTtir(
-    absl::string_view text) {
-  const std::string key = Sha256Hex(text);
+    absl::string_view text, const KernelOptions& options) {
+  std::string key = Sha256Hex(text);
+  if (uses_options()) absl::StrAppend(&key, " ", ToString(options));
   {
     const absl::MutexLock lock(&mutex_);
     const auto found = by_key_.find(key);
@@ -19,7 +28,8 @@ absl::StatusOr<std::shared_ptr<const LaunchableKernel>> KernelCache::CompileTtir
       return entries_.front().kernel;
     }
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const LaunchableKernel> kernel, compiler_->CompileTtir(text));
+  ASSIGN_OR_RETURN(std::shared_ptr<const LaunchableKernel> kernel,
+                   compiler_->CompileTtir(text, options));
   const absl::MutexLock lock(&mutex_);
   if (by_key_.count(key) > 0) return kernel;  // another thread was faster
   entries_.push_front({key, kernel});
@@ -36,14 +46,13 @@ absl::StatusOr<int64_t> KernelTable::Add(KernelEntry entry, absl::string_view tt
     return absl::ResourceExhaustedError("a kernel's Triton IR is too long");
   }
   entry.ttir_sha256 = Sha256Hex(ttir);
-  const std::string key =
-      absl::StrCat(entry.ttir_sha256, " ", entry.num_warps, " ", entry.num_stages, " ",
-                   entry.num_ctas, " ", entry.shared_bytes, " ", entry.name);
+  const std::string key = absl::StrCat(entry.ttir_sha256, " ", ToString(entry.options), " ",
+                                       entry.shared_bytes, " ", entry.name);
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
   if (entries_.size() >= static_cast<size_t>(limits_.max_kernels)) {
     return absl::ResourceExhaustedError("there are too many kernels");
   }
-  ASSIGN_OR_RETURN(entry.kernel, compiler_->CompileTtir(ttir));
+  ASSIGN_OR_RETURN(entry.kernel, compiler_->CompileTtir(ttir, entry.options));
   const auto number = static_cast<int64_t>(entries_.size());
   entries_.push_back(std::move(entry));
   by_key_[key] = number;

@@ -25,7 +25,8 @@ class KernelCache : public KernelCompiler {
       : compiler_(compiler), max_kernels_(max_kernels) {}
 
   absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
-      absl::string_view text) override;
+      absl::string_view text, const KernelOptions& options) override;
+  bool uses_options() const override { return compiler_->uses_options(); }
 
  private:
   struct Entry {
@@ -43,9 +44,7 @@ class KernelCache : public KernelCompiler {
 struct KernelEntry {
   std::string name;
   std::string ttir_sha256;
-  int64_t num_warps = 4;
-  int64_t num_stages = 1;
-  int64_t num_ctas = 1;
+  KernelOptions options;
   int64_t shared_bytes = 0;
   std::shared_ptr<const LaunchableKernel> kernel;
 };

@@ -10,10 +10,10 @@ TEST(KernelTableTest, TheSameTextAndOptionsAreOneKernel) {
   FakeCompiler compiler;
   KernelTable table(&compiler, SessionLimits());
   EXPECT_EQ(*table.Add({.name = "k"}, "add"), 0);
-  EXPECT_EQ(*table.Add({.name = "k", .num_warps = 8}, "add"), 1);
+  EXPECT_EQ(*table.Add({.name = "k", .options = {.num_warps = 8}}, "add"), 1);
   EXPECT_EQ(*table.Add({.name = "k"}, "scale"), 2);
   EXPECT_EQ(*table.Add({.name = "k"}, "add"), 0);
-  EXPECT_EQ(table.Find(1)->num_warps, 8);
+  EXPECT_EQ(table.Find(1)->options.num_warps, 8);
   EXPECT_EQ(table.Find(3), nullptr);
   EXPECT_EQ(table.Find(-1), nullptr);
   EXPECT_FALSE(table.Add({.name = "k"}, "other").ok());
@@ -42,11 +42,26 @@ TEST(KernelCacheTest, CompilesATextOnceForAllCandidates) {
     EXPECT_TRUE(table.Add({.name = "k"}, "scale").ok());
   }
   EXPECT_EQ(compiler.compiled(), 2);
-  EXPECT_TRUE(cache.CompileTtir("table").ok());  // the least recently used one goes
-  EXPECT_TRUE(cache.CompileTtir("scale").ok());
+  EXPECT_TRUE(cache.CompileTtir("table", {}).ok());  // the least recently used one goes
+  EXPECT_TRUE(cache.CompileTtir("scale", {}).ok());
   EXPECT_EQ(compiler.compiled(), 3);
-  EXPECT_TRUE(cache.CompileTtir("add").ok());
+  EXPECT_TRUE(cache.CompileTtir("add", {}).ok());
   EXPECT_EQ(compiler.compiled(), 4);
+}
+
+class CompilerWithOptions : public FakeCompiler {
+ public:
+  bool uses_options() const override { return true; }
+};
+
+TEST(KernelCacheTest, OptionsMakeAnotherKernelWhereTheyCount) {
+  CompilerWithOptions compiler;
+  KernelCache cache(&compiler, 8);
+  EXPECT_TRUE(cache.CompileTtir("add", {}).ok());
+  EXPECT_TRUE(cache.CompileTtir("add", {.num_warps = 8}).ok());
+  EXPECT_TRUE(cache.CompileTtir("add", {.num_warps = 8}).ok());
+  EXPECT_TRUE(cache.CompileTtir("add", {.maxnreg = 64}).ok());
+  EXPECT_EQ(compiler.compiled(), 3);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "exec/device/compute_operators.h"
 #include "exec/device/init_operators.h"
 #include "exec/device/torch_errors.h"
 
@@ -137,6 +138,19 @@ absl::Status CheckSmall(const BoundCall& bound, StorageTable& memory, const Sess
   return absl::OkStatus();
 }
 
+// A mask is made of constants and random numbers; what is done to data with it is a kernel's work.
+absl::Status CheckMask(const BoundCall& bound, StorageTable& memory) {
+  for (const TensorRef* tensor : bound.tensors) {
+    const TagCounts counts = memory.Count(*tensor);
+    int64_t of_masks = 0;
+    for (const Tag tag : {Tag::kConstant, Tag::kRandom}) {
+      of_masks += counts.bytes[static_cast<size_t>(tag)];
+    }
+    if (of_masks != counts.total) return Computes(bound);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CountUploads(const BoundCall& bound, const SessionLimits& limits, CallBudget& budget) {
   for (const at::Tensor* host : bound.hosts) {
     if (host->dim() > 0) budget.upload_bytes += static_cast<int64_t>(host->nbytes());
@@ -221,9 +235,12 @@ absl::Status CheckOverlap(const TensorRef& target, const TensorRef& source, Stor
 absl::Status CheckForward(const BoundCall& bound, StorageTable& memory, const ForwardRules& rules,
                           CallBudget& budget) {
   const int64_t bytes_left = rules.limits.max_memory_bytes - memory.live_bytes();
-  if (rules.may_compute) return CheckInit(bound, memory, bytes_left);
+  if (rules.may_compute) return CheckCompute(bound, memory, bytes_left);
   RETURN_IF_ERROR(CountUploads(bound, rules.limits, budget));
-  if (rules.also_allowed.count(bound.call->name) > 0) return CheckInit(bound, memory, bytes_left);
+  if (TreatmentOf(*bound.call) == Treatment::kOther &&
+      rules.also_allowed.count(bound.call->name) > 0 && CheckMask(bound, memory).ok()) {
+    return CheckInit(bound, memory, bytes_left);
+  }
   switch (TreatmentOf(*bound.call)) {
     case Treatment::kAllocate:
       return absl::OkStatus();

@@ -33,9 +33,10 @@ struct CallBudget {
 
 struct ForwardRules {
   SessionLimits limits;
-  // Further operators, by name, that the reference's forward runs: native_dropout.
+  // Further operators, by name, where the reference draws masks: native_dropout, mul. They run on
+  // constants and random numbers alone.
   std::set<std::string> also_allowed;
-  // The operators of the constructor may compute in forward too: nobody asks who does the work.
+  // Nobody asks who does the work: forward may compute (CheckCompute).
   bool may_compute = false;
 };
 

@@ -157,10 +157,27 @@ TEST_F(NeutralOperatorsTest, FactoriesMayNotExhaustMemory) {
 TEST_F(NeutralOperatorsTest, MasksAreDrawnOnlyAsTheReferenceDoes) {
   const int x = Make(100);
   const OperatorCall dropout = Call("native_dropout", "", FloatTensor(x, 100) + ",0.5,true");
+  const OperatorCall scaling = Call("mul_", "Scalar", FloatTensor(x, 100) + ",2");
+  ASSERT_TRUE(Forward(Call("fill_", "Scalar", FloatTensor(x, 100) + ",1")).ok());
   ExpectRefused(Forward(dropout), "aten::native_dropout computes");
-  rules_.also_allowed = {"native_dropout"};
+  ExpectRefused(Forward(scaling), "aten::mul_ computes");
+  rules_.also_allowed = {"native_dropout", "bernoulli_", "mul_"};
   ASSERT_TRUE(Forward(dropout).ok());
   EXPECT_EQ(made_.size(), 2u);
+  ASSERT_TRUE(Forward(Call("bernoulli_", "float", FloatTensor(x, 100) + ",0.5")).ok());
+  ASSERT_TRUE(Forward(scaling).ok());
+  EXPECT_EQ(Bytes(FloatTensor(x, 100), Tag::kRandom), 400);
+}
+
+TEST_F(NeutralOperatorsTest, WhatIsNoMaskIsAKernelsWork) {
+  const int x = Make(100);
+  rules_.also_allowed = {"native_dropout", "bernoulli_", "mul_", "mul"};
+  ExpectRefused(Forward(Call("native_dropout", "", FloatTensor(x, 100) + ",0.5,true")),
+                "aten::native_dropout computes");
+  const int mask = Make(100);
+  ASSERT_TRUE(Forward(Call("bernoulli_", "float", FloatTensor(mask, 100) + ",0.5")).ok());
+  ExpectRefused(Forward(Call("mul", "Tensor", FloatTensor(mask, 100) + "," + FloatTensor(x, 100))),
+                "aten::mul computes");
   const int p = Make(100);
   ExpectRefused(
       Forward(Call("bernoulli_", "Tensor", FloatTensor(x, 100) + "," + FloatTensor(p, 100))),

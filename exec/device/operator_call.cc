@@ -157,8 +157,9 @@ class StackBuilder {
     if (value.kind == Value::Kind::kHost) return c10::IValue(rules_.tensor(value));
     // A Python number beside a tensor: it does not take part in type promotion as a tensor would.
     if (const auto scalar = ScalarOf(value)) {
+      const at::Device device = rules_.device.is_meta() ? rules_.device : at::Device(at::kCPU);
       at::Tensor tensor =
-          at::scalar_tensor(*scalar, at::TensorOptions(scalar->type()).device(rules_.device));
+          at::scalar_tensor(*scalar, at::TensorOptions(scalar->type()).device(device));
       tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
       return c10::IValue(tensor);
     }

@@ -1,5 +1,5 @@
 // A call of one of torch's operators: arguments matched with the operator's schema, and run by
-// torch's dispatcher on the CPU.
+// torch's dispatcher on the device of its tensors.
 #ifndef TRITONRL_EXEC_DEVICE_OPERATOR_CALL_H_
 #define TRITONRL_EXEC_DEVICE_OPERATOR_CALL_H_
 

@@ -1,5 +1,6 @@
 #include "exec/device/replay.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <string.h>
 
@@ -9,10 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "exec/device/bytes.h"
 #include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
 namespace {
+
+// Memory that a GPU copies to by itself is slow to make, and torch keeps it.
+constexpr int64_t kMaxPinnedBytes = int64_t{64} << 20;
 
 bool SameBytes(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
@@ -49,9 +54,10 @@ class CommandRunner {
   }
   absl::Status operator()(const ReadCommand& command) {
     RETURN_IF_ERROR(device_.memory().Check(command.tensor));
+    if (device_.bare()) return absl::OkStatus();
     return CatchTorch([&] {
       const at::Tensor now =
-          device_.memory().View(command.tensor).resolve_conj().resolve_neg().contiguous();
+          device_.memory().View(command.tensor).resolve_conj().resolve_neg().contiguous().cpu();
       if (!SameBytes(now, command.seen)) ++result_.reads_that_differ;
     });
   }
@@ -60,6 +66,7 @@ class CommandRunner {
     return absl::OkStatus();
   }
   absl::Status operator()(const FreeCommand& command) {
+    if (device_.bare()) return absl::OkStatus();
     for (const int64_t storage : command.storages) device_.memory().Free(storage);
     return absl::OkStatus();
   }
@@ -72,6 +79,15 @@ class CommandRunner {
   RunResult result_;
 };
 
+// The contents are there when the device was waited for.
+at::Tensor QueueCopyToHost(const at::Tensor& dense) {
+  const bool pinned = static_cast<int64_t>(dense.nbytes()) <= kMaxPinnedBytes;
+  const auto options = at::TensorOptions().dtype(dense.scalar_type()).pinned_memory(pinned);
+  at::Tensor host = at::empty(dense.sizes(), options);
+  host.copy_(dense, /*non_blocking=*/true);
+  return host;
+}
+
 absl::Status CopyTensorsOut(Value& value, Device& device, std::vector<TagCounts>* provenance) {
   if (value.kind == Value::Kind::kTensor) {
     StorageTable& memory = device.memory();
@@ -79,10 +95,9 @@ absl::Status CopyTensorsOut(Value& value, Device& device, std::vector<TagCounts>
     Value host;
     RETURN_IF_ERROR(CatchTorch([&] {
       if (provenance != nullptr) provenance->push_back(memory.Count(value.tensor));
-      host = Value::Host(memory.View(value.tensor)
-                             .resolve_conj()
-                             .resolve_neg()
-                             .clone(at::MemoryFormat::Contiguous));
+      const at::Tensor dense = memory.View(value.tensor).resolve_conj().resolve_neg();
+      host = Value::Host(memory.device().is_cpu() ? dense.clone(at::MemoryFormat::Contiguous)
+                                                  : QueueCopyToHost(dense.contiguous()));
     }));
     value = std::move(host);
     return absl::OkStatus();
@@ -109,7 +124,7 @@ void FreeOthers(const Checkpoint& checkpoint, Device& device) {
 Checkpoint TakeCheckpoint(Device& device) {
   Checkpoint checkpoint;
   device.memory().ForEachLive([&](Storage& storage) {
-    checkpoint.contents.Keep(storage);
+    checkpoint.contents.Keep(storage, device.memory());
     checkpoint.storages.push_back(storage.number);
   });
   checkpoint.generators = device.generators().Save();
@@ -158,26 +173,34 @@ absl::StatusOr<InputBytes> FindInput(const at::Tensor& from, const TensorRef& to
 
 }  // namespace
 
-absl::Status WriteInput(const at::Tensor& from, const TensorRef& to, Device& device) {
+absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to,
+                                        Device& device) {
   ASSIGN_OR_RETURN(const InputBytes bytes, FindInput(from, to, device));
-  if (bytes.count > 0) {
-    memcpy(bytes.storage->data, bytes.source.const_data_ptr(), static_cast<size_t>(bytes.count));
-  }
-  std::fill_n(bytes.storage->shadow.get(), bytes.count, static_cast<uint8_t>(Tag::kInput));
-  return absl::OkStatus();
+  const at::Device place = device.memory().device();
+  WrittenInput written{to, from, at::Tensor()};
+  RETURN_IF_ERROR(CatchTorch([&] {
+    CopyFromHost(place, bytes.storage->data, bytes.source.const_data_ptr(), bytes.count);
+    FillBytes(place, bytes.storage->shadow.get(), static_cast<uint8_t>(Tag::kInput), bytes.count);
+    written.kept = KeepBytes(place, bytes.storage->data, bytes.count);
+  }));
+  return written;
 }
 
-bool HoldsInput(const at::Tensor& from, const TensorRef& to, Device& device) {
-  const absl::StatusOr<InputBytes> bytes = FindInput(from, to, device);
-  return bytes.ok() &&
-         (bytes->count == 0 || memcmp(bytes->storage->data, bytes->source.const_data_ptr(),
-                                      static_cast<size_t>(bytes->count)) == 0);
+bool HoldsInput(const WrittenInput& input, Device& device) {
+  const absl::StatusOr<InputBytes> bytes = FindInput(input.source, input.place, device);
+  if (!bytes.ok()) return false;
+  const at::Device place = device.memory().device();
+  if (!input.kept.defined()) {
+    return EqualsHost(place, bytes->storage->data, bytes->source.const_data_ptr(), bytes->count);
+  }
+  return at::equal(BytesAt(place, bytes->storage->data, bytes->count), input.kept);
 }
 
 absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
                               std::vector<TagCounts>* provenance) {
   Value copy = value;
   RETURN_IF_ERROR(CopyTensorsOut(copy, device, provenance));
+  RETURN_IF_ERROR(CatchTorch([&] { WaitFor(device.memory().device()); }));
   return copy;
 }
 
@@ -192,25 +215,25 @@ absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& 
   device.memory().set_poison(options.poison);
   FreeOthers(checkpoint, device);
   if (!options.keeps_state) RETURN_IF_ERROR(ReturnTo(checkpoint, device));
+  std::vector<WrittenInput> written(call.inputs.size());
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
-    RETURN_IF_ERROR(WriteInput(options.inputs[i], call.inputs[i], device));
+    ASSIGN_OR_RETURN(written[i], WriteInput(options.inputs[i], call.inputs[i], device));
   }
   device.generators().Seed(0, options.seed.value_or(call.seed));
   device.traffic() = Traffic();
   ReplayResult result;
   std::set<int64_t> originals(checkpoint.storages.begin(), checkpoint.storages.end());
   for (const TensorRef& input : call.inputs) originals.insert(input.storage);
-  device.set_originals(options.follow_copies ? &originals : nullptr);
+  device.set_originals(options.follow_copies ? &originals : nullptr, options.copy_tolerance);
   auto run = RunCommands(call.commands, Phase::kForward, options.run, device);
   device.set_originals(nullptr);
   RETURN_IF_ERROR(run.status());
   result.run = *std::move(run);
   result.traffic = device.traffic();
   result.inputs_unchanged = true;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    result.inputs_unchanged =
-        result.inputs_unchanged && HoldsInput(options.inputs[i], call.inputs[i], device);
+  for (const WrittenInput& input : written) {
+    result.inputs_unchanged = result.inputs_unchanged && HoldsInput(input, device);
   }
   ASSIGN_OR_RETURN(result.output, CopyOut(call.output, device, &result.provenance));
   return result;

@@ -55,6 +55,7 @@ struct ReplayOptions {
   // Whether provenance follows launches that only copy (Device::set_originals): the call's inputs
   // and what was there before it are the originals.
   bool follow_copies = false;
+  CopyTolerance copy_tolerance;
 };
 struct ReplayResult {
   Value output;                       // as the recording's, with tensors copied to the host
@@ -79,11 +80,19 @@ absl::StatusOr<std::vector<at::Tensor>> ReplayInit(const Recording& recording, u
 absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
                               std::vector<TagCounts>* provenance);
 
-// Whether an input's storage holds what WriteInput of the same tensor writes.
-bool HoldsInput(const at::Tensor& from, const TensorRef& to, Device& device);
+// An input that was written to its storage.
+struct WrittenInput {
+  TensorRef place;
+  at::Tensor source;  // on the host
+  at::Tensor kept;    // its bytes on the device, if that is another place than the host
+};
 
 // Writes a CPU tensor over an input's storage: all its elements' bytes, expanded tensors too.
-absl::Status WriteInput(const at::Tensor& from, const TensorRef& to, Device& device);
+absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to,
+                                        Device& device);
+
+// Whether the storage holds what WriteInput wrote.
+bool HoldsInput(const WrittenInput& input, Device& device);
 
 }  // namespace tritonrl::device
 

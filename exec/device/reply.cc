@@ -57,7 +57,7 @@ Reply ErrorReply(const absl::Status& status) {
 }
 
 absl::StatusOr<Value> PlaceInputs(const Value& value, Device& device,
-                                  std::vector<TensorRef>& placed) {
+                                  std::vector<WrittenInput>& placed) {
   if (value.kind == Value::Kind::kHost) {
     TensorRef tensor;
     tensor.dtype = value.host.scalar_type();
@@ -68,8 +68,8 @@ absl::StatusOr<Value> PlaceInputs(const Value& value, Device& device,
     ASSIGN_OR_RETURN(const Storage* storage,
                      device.memory().Allocate(span * BytesOf(tensor.dtype), tensor.dtype));
     tensor.storage = storage->number;
-    RETURN_IF_ERROR(WriteInput(value.host, tensor, device));
-    placed.push_back(tensor);
+    ASSIGN_OR_RETURN(WrittenInput written, WriteInput(value.host, tensor, device));
+    placed.push_back(std::move(written));
     return Value::Tensor(std::move(tensor));
   }
   Value copy = value;

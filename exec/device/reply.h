@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "exec/device/device.h"
 #include "exec/device/json.h"
+#include "exec/device/replay.h"
 #include "exec/device/storage_table.h"
 #include "exec/device/value.h"
 
@@ -31,7 +32,7 @@ Reply ErrorReply(const absl::Status& status);
 
 // Gives each host tensor of the value a storage with its contents, and notes them in `placed`.
 absl::StatusOr<Value> PlaceInputs(const Value& value, Device& device,
-                                  std::vector<TensorRef>& placed);
+                                  std::vector<WrittenInput>& placed);
 
 }  // namespace tritonrl::device
 

@@ -3,15 +3,20 @@
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "exec/device/bytes.h"
 #include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
 namespace {
 
 constexpr size_t kMaxStateName = 1'000;
+constexpr size_t kMaxNamedStateBytes = 100;
+constexpr size_t kMaxNamedState = 4;
 
 // The first bytes of a text; the protocol's limit is in characters.
 std::string Shortened(std::string text) {
@@ -25,6 +30,24 @@ Json DescribeDevice(const DeviceDescription& device) {
           {"multiprocessors", device.multiprocessors},
           {"shared_bytes", device.shared_bytes},
           {"total_bytes", device.total_bytes}};
+}
+
+std::string ShapeText(at::IntArrayRef shape) {
+  return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")");
+}
+
+// The sentence on a tensor of the state that keeps its own value.
+std::string OwnState(const std::string& name, const TensorRef& own, const at::Tensor* counterpart) {
+  const std::string what = absl::StrCat("parameter or buffer '",
+                                        name.substr(0, kMaxNamedStateBytes), "' of ModelNew has ");
+  constexpr char kKeeps[] = ", it keeps its own initial value";
+  if (counterpart == nullptr) return absl::StrCat(what, "no counterpart in Model", kKeeps);
+  if (counterpart->sizes() == own.shape) {
+    return absl::StrCat(what, "the type ", NameOf(own.dtype), ", its counterpart in Model ",
+                        NameOf(counterpart->scalar_type()), kKeeps);
+  }
+  return absl::StrCat(what, "the shape ", ShapeText(own.shape), ", its counterpart in Model ",
+                      ShapeText(counterpart->sizes()), kKeeps);
 }
 
 Arena* Emptied(Arena* arena) {
@@ -48,12 +71,14 @@ absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
     ASSIGN_OR_RETURN(const Frame frame, channel.Receive(options_.deadline));
     ASSIGN_OR_RETURN(const Json message, ParseJson(frame.header));
     const Stage before = stage_;
-    ASSIGN_OR_RETURN(const Reply reply, Answer(message, frame.payload));
+    absl::StatusOr<Reply> reply = absl::InternalError("");
+    RETURN_IF_ERROR(CatchTorch([&] { reply = Answer(message, frame.payload); }));
+    RETURN_IF_ERROR(reply.status());
     if (stage_ != Stage::kEnded) RETURN_IF_ERROR(handler_.Free(message));
     // The constructor's last message says what it let go.
     if (before == Stage::kInit && stage_ == Stage::kForward) device_.EndInit();
     const absl::Status sent =
-        channel.Send({WriteJson(reply.header), reply.payload}, options_.deadline);
+        channel.Send({WriteJson(reply->header), reply->payload}, options_.deadline);
     // A process that is done need not listen.
     if (stage_ != Stage::kEnded) RETURN_IF_ERROR(sent);
   }
@@ -136,6 +161,14 @@ absl::StatusOr<Reply> Session::Constructed(const Json& message) {
 }
 
 absl::Status Session::PutState() {
+  if (options_.state.empty() && !options_.state_is_known) return absl::OkStatus();
+  struct Other {
+    const std::string& name;
+    const TensorRef& tensor;
+    const at::Tensor* counterpart;
+  };
+  std::vector<Other> others;
+  std::map<std::string, double> renamed = options_.varied;
   for (const auto& own_entry : recording_.state) {
     const std::string& name = own_entry.first;
     const TensorRef& tensor = own_entry.second;
@@ -143,27 +176,56 @@ absl::Status Session::PutState() {
                                      [&](const auto& entry) { return entry.first == name; });
     if (wanted == options_.state.end() || wanted->second.sizes() != tensor.shape ||
         wanted->second.scalar_type() != tensor.dtype || !HasDistinctElements(tensor)) {
+      others.push_back({name, tensor, wanted == options_.state.end() ? nullptr : &wanted->second});
       continue;
     }
+    renamed.erase(name);
     ++result_.state_matched;
     RETURN_IF_ERROR(CatchTorch([&] {
       at::Tensor own = device_.memory().View(tensor);
-      if (at::equal(own, wanted->second)) ++result_.state_equal;
-      own.copy_(wanted->second);
+      const at::Tensor given = wanted->second.to(own.device());
+      if (at::equal(own, given)) ++result_.state_equal;
+      own.copy_(given);
     }));
+  }
+  for (const Other& other : others) {
+    ASSIGN_OR_RETURN(const bool given, PutRenamed(other.tensor, renamed));
+    if (!given && result_.own_state.size() < kMaxNamedState) {
+      result_.own_state.push_back(OwnState(other.name, other.tensor, other.counterpart));
+    }
   }
   return absl::OkStatus();
 }
 
+// Gives the tensor the first of the renamed ones that was the constant which it holds; false if
+// there is none.
+absl::StatusOr<bool> Session::PutRenamed(const TensorRef& tensor,
+                                         std::map<std::string, double>& renamed) {
+  if (renamed.empty() || tensor.elements() == 0 || !HasDistinctElements(tensor)) return false;
+  bool given = false;
+  RETURN_IF_ERROR(CatchTorch([&] {
+    at::Tensor own = device_.memory().View(tensor);
+    for (const auto& [name, value] : options_.state) {
+      const auto was = renamed.find(name);
+      if (was == renamed.end() || value.numel() != own.numel() ||
+          value.scalar_type() != own.scalar_type() || !own.eq(was->second).all().item<bool>()) {
+        continue;
+      }
+      own.copy_(value.reshape(own.sizes()).to(own.device()));
+      renamed.erase(was);
+      given = true;
+      return;
+    }
+  }));
+  return given;
+}
+
 // Whatever the constructor wrote is a weight from now on.
 void Session::TagWeights() {
-  device_.memory().ForEachLive([](Storage& storage) {
-    uint8_t* const tags = storage.shadow.get();
-    for (int64_t i = 0; i < storage.bytes; ++i) {
-      if (tags[i] != static_cast<uint8_t>(Tag::kUnwritten)) {
-        tags[i] = static_cast<uint8_t>(Tag::kWeight);
-      }
-    }
+  device_.memory().ForEachLive([this](Storage& storage) {
+    ReplaceOthers(device_.memory().device(), storage.shadow.get(),
+                  static_cast<uint8_t>(Tag::kUnwritten), static_cast<uint8_t>(Tag::kWeight),
+                  storage.bytes);
   });
 }
 
@@ -181,7 +243,7 @@ absl::StatusOr<Reply> Session::BeginNextCall() {
   ASSIGN_OR_RETURN(const Value args, PlaceInputs(inputs.args, device_, placed_));
   ASSIGN_OR_RETURN(const Value kwargs, PlaceInputs(inputs.kwargs, device_, placed_));
   if (first) {
-    recording_.call.inputs = placed_;
+    for (const WrittenInput& input : placed_) recording_.call.inputs.push_back(input.place);
     recording_.call.seed = inputs.seed;
   }
   const auto describe = [this](const TensorRef& tensor) {
@@ -195,21 +257,10 @@ absl::StatusOr<Reply> Session::BeginNextCall() {
 }
 
 bool Session::InputsUnchanged() {
-  const CallInputs& inputs = options_.calls[result_.outputs.size()];
-  std::vector<at::Tensor> tensors;
-  for (const Value* value : {&inputs.args, &inputs.kwargs}) {
-    const absl::Status all = ForEachTensor(*value, [&](const Value& leaf) {
-      tensors.push_back(leaf.host);
-      return absl::OkStatus();
-    });
-    if (!all.ok()) return false;
-  }
   // An input that was freed can no longer be compared, and no longer be changed.
-  for (size_t i = 0; i < placed_.size() && i < tensors.size(); ++i) {
-    if (device_.memory().Find(placed_[i].storage) == nullptr) continue;
-    if (!HoldsInput(tensors[i], placed_[i], device_)) return false;
-  }
-  return true;
+  return std::all_of(placed_.begin(), placed_.end(), [this](const WrittenInput& input) {
+    return device_.memory().Find(input.place.storage) == nullptr || HoldsInput(input, device_);
+  });
 }
 
 absl::StatusOr<Reply> Session::Output(const Json& message, absl::string_view payload) {
@@ -245,12 +296,17 @@ absl::StatusOr<Reply> Session::Output(const Json& message, absl::string_view pay
 
 absl::StatusOr<ReplayResult> Session::ReplayCall(const ReplayOptions& options) {
   if (result_.outputs.empty()) return absl::FailedPreconditionError("there is no call to replay");
-  return Replay(recording_.call, *checkpoint_, options, device_);
+  absl::StatusOr<ReplayResult> result = absl::InternalError("");
+  RETURN_IF_ERROR(
+      CatchTorch([&] { result = Replay(recording_.call, *checkpoint_, options, device_); }));
+  return result;
 }
 
 absl::StatusOr<std::vector<at::Tensor>> Session::ReplayConstructor(uint64_t seed) {
   if (!checkpoint_.has_value()) return absl::FailedPreconditionError("there is no constructor");
-  return ReplayInit(recording_, seed, device_);
+  absl::StatusOr<std::vector<at::Tensor>> state = absl::InternalError("");
+  RETURN_IF_ERROR(CatchTorch([&] { state = ReplayInit(recording_, seed, device_); }));
+  return state;
 }
 
 }  // namespace tritonrl::device

@@ -59,7 +59,13 @@ struct SessionOptions {
   // The reference's parameters and buffers: they take the place of the candidate's of the same
   // name, shape and type.
   std::vector<std::pair<std::string, at::Tensor>> state;
-  std::set<std::string> also_allowed;  // operators that the reference's forward runs
+  // Whether `state` is all that the reference has, be it nothing: SessionResult::own_state says so.
+  bool state_is_known = false;
+  // Those of `state` that were one constant everywhere before they got other values. One whose name
+  // the candidate does not have goes to a tensor of another name, with that constant and as many
+  // elements.
+  std::map<std::string, double> varied;
+  std::set<std::string> also_allowed;  // ForwardRules::also_allowed
   bool may_compute = false;            // as ForwardRules::may_compute; contents may be read too
   bool check = false;                  // as Device::Options::check
   // The entry is a function (or class) of the program to be run once, without the call's inputs:
@@ -93,6 +99,8 @@ struct SessionResult {
   int64_t state_tensors = 0;                  // of the candidate
   int64_t state_matched = 0;  // that have the name, shape and type of one of options.state
   int64_t state_equal = 0;    // matched ones that had the same contents
+  // Sentences on the first tensors of the state that got nothing from options.state.
+  std::vector<std::string> own_state;
   // Reads of the constructor that differ under true_seed: it may be another model than that seed's.
   int64_t init_reads_that_differ = 0;
 };
@@ -114,6 +122,9 @@ class Session {
   absl::StatusOr<std::vector<at::Tensor>> ReplayConstructor(uint64_t seed);
 
   const Recording& recording() const { return recording_; }
+  // What replays work on, for those that are timed. The checkpoint is there after Run's first call.
+  Device& device() { return device_; }
+  const std::optional<Checkpoint>& checkpoint() const { return checkpoint_; }
   const KernelTable& kernels() const { return device_.kernels(); }
 
  private:
@@ -125,6 +136,7 @@ class Session {
   absl::StatusOr<Reply> BeginNextCall();
   bool InputsUnchanged();
   absl::Status PutState();
+  absl::StatusOr<bool> PutRenamed(const TensorRef& tensor, std::map<std::string, double>& renamed);
   void TagWeights();
 
   enum class Stage : uint8_t { kNew, kInit, kForward, kEnded };
@@ -136,8 +148,8 @@ class Session {
   SessionResult result_;
   Recording recording_;
   std::optional<Checkpoint> checkpoint_;
-  std::vector<TensorRef> placed_;  // inputs of the current call
-  CommandList later_commands_;     // of calls after the first
+  std::vector<WrittenInput> placed_;  // inputs of the current call
+  CommandList later_commands_;        // of calls after the first
 };
 
 }  // namespace tritonrl::device

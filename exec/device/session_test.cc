@@ -339,6 +339,24 @@ TEST_F(SessionTest, TheReferencesWeightsTakeTheirPlace) {
   EXPECT_TRUE(result->outputs[0].host.eq(8).all().item<bool>());
 }
 
+TEST_F(SessionTest, WhatWasConstantIsFoundUnderAnotherName) {
+  Texts texts = Init();
+  texts[2] = OperatorText("fill_", "Scalar", FloatTensor(1, 4) + ",1");
+  texts.insert(texts.end(), {EmptyText(4), KernelText("add"), AddText(), OutputText()});
+  options_.state = {{"wide", at::full({8}, 5.0, at::kFloat)},
+                    {"zero", at::full({4}, 6.0, at::kFloat)},
+                    {"one", at::full({2, 2}, 7.0, at::kFloat)}};
+  options_.varied = {{"one", 1}, {"wide", 1}, {"zero", 0}};
+  auto result = RunScript(Script(texts));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->state_matched, 0);
+  EXPECT_TRUE(result->outputs[0].host.eq(8).all().item<bool>());
+  options_.varied.erase("one");
+  result = RunScript(Script(texts));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->outputs[0].host.eq(2).all().item<bool>());
+}
+
 TEST_F(SessionTest, EachLiveCallBeginsWithTheSameWeights) {
   options_.calls.push_back(CallOf(2));
   Texts texts = Init();

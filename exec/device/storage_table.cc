@@ -3,14 +3,13 @@
 #include <ATen/ops/_conj.h>
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/from_blob.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "exec/device/bytes.h"
 #include "exec/device/json.h"
 
 namespace tritonrl::device {
@@ -41,32 +40,28 @@ at::ScalarType TagType(int64_t element_bytes) {
   }
 }
 
-void FreeMemory::operator()(void* memory) const { free(memory); }
-
 absl::Status StorageTable::GiveMemory(Storage& storage) {
   if (!storage.has_memory) {
     RETURN_IF_ERROR(arena_->Commit(storage.data, storage.bytes));
-    auto* const shadow = static_cast<uint8_t*>(calloc(std::max<int64_t>(storage.bytes, 1), 1));
-    if (shadow == nullptr) {
+    const absl::StatusOr<uint8_t*> shadow = arena_->CommitTags(storage.data, storage.bytes);
+    if (!shadow.ok()) {
       arena_->Decommit(storage.data, storage.bytes);
-      return absl::ResourceExhaustedError("no memory for a storage");
+      return shadow.status();
     }
-    storage.shadow.reset(shadow);
+    storage.shadow = {*shadow, ReturnTags{arena_}};
     storage.has_memory = true;
   } else {
-    memset(storage.shadow.get(), 0, static_cast<size_t>(storage.bytes));
+    FillBytes(device(), storage.shadow.get(), 0, storage.bytes);
   }
-  if (storage.bytes > 0) {
-    memset(storage.data, static_cast<int>(poison_), static_cast<size_t>(storage.bytes));
-  }
+  FillBytes(device(), storage.data, static_cast<uint8_t>(poison_), storage.bytes);
   return absl::OkStatus();
 }
 
 void StorageTable::DropFreedMemory() {
   for (const auto& storage : storages_) {
     if (storage->live || !storage->has_memory) continue;
-    arena_->Decommit(storage->data, storage->bytes);
     storage->shadow.reset();
+    arena_->Decommit(storage->data, storage->bytes);
     storage->has_memory = false;
   }
   freed_bytes_ = 0;
@@ -96,7 +91,7 @@ absl::StatusOr<Storage*> StorageTable::Allocate(int64_t bytes, at::ScalarType ma
   return storages_.back().get();
 }
 
-absl::Status StorageTable::Revive(int64_t number) {
+absl::Status StorageTable::Revive(int64_t number, bool poison) {
   Storage* const storage = FindAny(number);
   if (storage == nullptr) return absl::InternalError("a storage is missing");
   if (!storage->live) {
@@ -109,7 +104,7 @@ absl::Status StorageTable::Revive(int64_t number) {
     live_bytes_ += storage->bytes;
     storage->live = true;
   }
-  return GiveMemory(*storage);
+  return poison || !storage->has_memory ? GiveMemory(*storage) : absl::OkStatus();
 }
 
 void StorageTable::Free(int64_t number) {
@@ -166,7 +161,7 @@ absl::Status StorageTable::Check(const TensorRef& tensor) {
 }
 
 at::Tensor StorageTable::View(const TensorRef& tensor) {
-  at::Tensor view = ViewOf(Find(tensor.storage)->data, tensor, tensor.dtype);
+  at::Tensor view = ViewOf(Find(tensor.storage)->data, tensor, tensor.dtype, device());
   if (tensor.conjugate) view = at::_conj(view);
   if (tensor.negative) view = at::_neg_view(view);
   return view;
@@ -174,7 +169,7 @@ at::Tensor StorageTable::View(const TensorRef& tensor) {
 
 at::Tensor StorageTable::Tags(const TensorRef& tensor) {
   char* const shadow = reinterpret_cast<char*>(Find(tensor.storage)->shadow.get());
-  return ViewOf(shadow, tensor, TagType(BytesOf(tensor.dtype)));
+  return ViewOf(shadow, tensor, TagType(BytesOf(tensor.dtype)), device());
 }
 
 at::Tensor StorageTable::TagsOfByte(const TensorRef& tensor, int64_t byte) {
@@ -182,8 +177,11 @@ at::Tensor StorageTable::TagsOfByte(const TensorRef& tensor, int64_t byte) {
   std::vector<int64_t> stride = tensor.stride;
   for (int64_t& step : stride) step *= size;
   uint8_t* const shadow = Find(tensor.storage)->shadow.get();
-  return at::from_blob(shadow + tensor.offset * size + byte, tensor.shape, stride,
-                       at::TensorOptions().dtype(at::kByte));
+  return at::for_blob(shadow + tensor.offset * size + byte, tensor.shape)
+      .strides(stride)
+      .options(at::TensorOptions().dtype(at::kByte).device(device()))
+      .target_device(device())
+      .make_tensor();
 }
 
 void StorageTable::Fill(const TensorRef& tensor, uint8_t tag) {
@@ -191,7 +189,7 @@ void StorageTable::Fill(const TensorRef& tensor, uint8_t tag) {
   if (IsDense(tensor)) {
     const int64_t size = BytesOf(tensor.dtype);
     uint8_t* const tags = Find(tensor.storage)->shadow.get() + tensor.offset * size;
-    std::fill_n(tags, tensor.elements() * size, tag);
+    FillBytes(device(), tags, tag, tensor.elements() * size);
     return;
   }
   for (int64_t byte = 0; byte < BytesOf(tensor.dtype); ++byte) TagsOfByte(tensor, byte).fill_(tag);
@@ -199,8 +197,9 @@ void StorageTable::Fill(const TensorRef& tensor, uint8_t tag) {
 
 TagCounts StorageTable::Count(const TensorRef& tensor) {
   std::array<int64_t, 256> histogram = {};
-  const auto add = [&](const uint8_t* tags, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) ++histogram[tags[i]];
+  const auto add = [&](void* tags, int64_t count) {
+    const std::array<int64_t, 256> more = CountBytes(device(), tags, count);
+    for (size_t tag = 0; tag < more.size(); ++tag) histogram[tag] += more[tag];
   };
   const int64_t size = BytesOf(tensor.dtype);
   if (tensor.elements() > 0 && IsDense(tensor)) {
@@ -208,7 +207,7 @@ TagCounts StorageTable::Count(const TensorRef& tensor) {
   } else if (tensor.elements() > 0) {
     for (int64_t byte = 0; byte < size; ++byte) {
       const at::Tensor tags = TagsOfByte(tensor, byte).contiguous();
-      add(tags.const_data_ptr<uint8_t>(), tags.numel());
+      add(tags.data_ptr(), tags.numel());
     }
   }
   TagCounts counts;

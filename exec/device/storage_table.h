@@ -1,4 +1,5 @@
-// The candidate's memory: storages in the arena, and for each byte who wrote it last.
+// The candidate's memory: storages in the arena, on its device, and for each byte who wrote it
+// last.
 #ifndef TRITONRL_EXEC_DEVICE_STORAGE_TABLE_H_
 #define TRITONRL_EXEC_DEVICE_STORAGE_TABLE_H_
 
@@ -40,8 +41,9 @@ enum class Poison : uint8_t { kOnes = 0xFF, kPattern = 0x5A };
 // The type whose copies move all tags of an element of so many bytes at once.
 at::ScalarType TagType(int64_t element_bytes);
 
-struct FreeMemory {
-  void operator()(void* memory) const;
+struct ReturnTags {
+  Arena* arena = nullptr;
+  void operator()(uint8_t* tags) const { arena->DecommitTags(tags); }
 };
 
 struct Storage {
@@ -52,7 +54,7 @@ struct Storage {
   bool live = false;                            // the candidate may use it
   bool has_memory = false;                      // a freed one may keep its memory for a while
   bool pinned = false;                          // a graph uses it: it is never freed
-  std::unique_ptr<uint8_t, FreeMemory> shadow;  // one tag for each byte
+  std::unique_ptr<uint8_t, ReturnTags> shadow;  // one tag for each byte, on the data's device
 };
 
 // Output bytes by their tags.
@@ -68,8 +70,9 @@ class StorageTable {
 
   // A new live storage of poisoned bytes. ResourceExhausted "CUDA out of memory ...".
   absl::StatusOr<Storage*> Allocate(int64_t bytes, at::ScalarType made_as);
-  // Makes a storage live again in its place, poisoned; it may be live already.
-  absl::Status Revive(int64_t number);
+  // Makes a storage live again in its place, poisoned; it may be live already. Without `poison` it
+  // keeps what it holds, and its tags, if it still has memory.
+  absl::Status Revive(int64_t number, bool poison = true);
   // A freed storage can no longer be used. Pinned and unknown ones stay as they are.
   void Free(int64_t number);
 
@@ -89,6 +92,7 @@ class StorageTable {
   TagCounts Count(const TensorRef& tensor);
   bool HasTag(const TensorRef& tensor, Tag tag);
 
+  at::Device device() const { return arena_->device(); }
   void set_poison(Poison poison) { poison_ = poison; }
   int64_t live_bytes() const { return live_bytes_; }
 

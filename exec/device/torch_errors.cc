@@ -30,6 +30,8 @@ absl::Status CatchTorch(const std::function<void()>& f) {
     return absl::UnimplementedError(FirstLine(error.what_without_backtrace()));
   } catch (const c10::OutOfMemoryError&) {
     return absl::ResourceExhaustedError("CUDA out of memory.");
+  } catch (const c10::AcceleratorError& error) {
+    return absl::AbortedError(FirstLine(error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     return absl::InvalidArgumentError(FirstLine(error.what_without_backtrace()));
   } catch (const std::bad_alloc&) {

@@ -9,7 +9,7 @@
 namespace tritonrl::device {
 
 // Runs f without autograd. Unimplemented: torch has no such kernel; ResourceExhausted: no memory;
-// InvalidArgument: anything else, with the first line of torch's message.
+// Aborted: the GPU failed; InvalidArgument: anything else, with the first line of torch's message.
 absl::Status CatchTorch(const std::function<void()>& f);
 
 }  // namespace tritonrl::device

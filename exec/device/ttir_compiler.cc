@@ -24,6 +24,7 @@ class TtirKernel : public LaunchableKernel {
           values.push_back(
               ttir::KernelArgument::View(argument.data, argument.storage, argument.storage_bytes));
           values.back().shadow = argument.shadow;
+          values.back().view_bytes = argument.view_bytes;
           break;
         case LaunchArgument::Kind::kInteger:
           values.push_back(ttir::KernelArgument::Integer(argument.integer));
@@ -53,7 +54,7 @@ class TtirKernel : public LaunchableKernel {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const LaunchableKernel>> TtirCompiler::CompileTtir(
-    absl::string_view text) {
+    absl::string_view text, const KernelOptions&) {
   ASSIGN_OR_RETURN(const ttir::Module module, ttir::ParseTtir(text));
   absl::StatusOr<std::unique_ptr<ttir::Kernel>> kernel = ttir::Compile(module);
   // Not the candidate's fault: the operation is missing here.

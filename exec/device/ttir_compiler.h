@@ -11,7 +11,7 @@ namespace tritonrl::device {
 class TtirCompiler : public KernelCompiler {
  public:
   absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
-      absl::string_view text) override;
+      absl::string_view text, const KernelOptions& options) override;
 };
 
 }  // namespace tritonrl::device

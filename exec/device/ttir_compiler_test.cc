@@ -3,6 +3,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <string.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -77,9 +78,29 @@ TEST_F(TtirCompilerTest, AnAccessBehindTheStorageIsAnError) {
   EXPECT_TRUE(absl::StartsWith(status.message(), "kernel k: ")) << status;
 }
 
+// The bound of a launch is the storage, as on a GPU; that of a check is the tensor.
+TEST_F(TtirCompilerTest, AnAccessBehindTheTensorIsAFinding) {
+  options_.check = true;
+  device_ = std::make_unique<Device>(arena_.get(), &ttir_, options_);
+  const int x = Make(3000);
+  const int out = Make(3000);
+  View(FloatTensor(x, 3000)).fill_(1);
+  memset(device_->memory().Find(x)->shadow.get(), static_cast<int>(Tag::kInput), 12'000);
+  const std::string tensor = FloatTensor(x, 2000);
+  const std::string target = FloatTensor(out, 3000);
+  ASSERT_TRUE(
+      Launch("vector_add.ttir", absl::StrCat(tensor, ",", tensor, ",", target, ",2000"), 3).ok());
+  EXPECT_TRUE(device_->findings().list.empty()) << device_->findings().list[0].text;
+  ASSERT_TRUE(
+      Launch("vector_add.ttir", absl::StrCat(tensor, ",", tensor, ",", target, ",2001"), 3).ok());
+  ASSERT_EQ(device_->findings().list.size(), 2u);
+  EXPECT_EQ(device_->findings().list[0].kind, Finding::Kind::kOutsideView);
+  EXPECT_TRUE(absl::StrContains(device_->findings().list[0].text, "(a view of 2000 elements)"));
+}
+
 TEST_F(TtirCompilerTest, TextsThatAreNoTritonIrAreErrors) {
-  EXPECT_EQ(ttir_.CompileTtir("module {").status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(ttir_.CompileTtir("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ttir_.CompileTtir("module {", {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ttir_.CompileTtir("", {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 #include "exec/device/undo_log.h"
 
-#include <algorithm>
-
 #include "base/status.h"
+#include "exec/device/bytes.h"
 
 namespace tritonrl::device {
 
-void UndoLog::Keep(const Storage& storage) {
+void UndoLog::Keep(const Storage& storage, const StorageTable& memory) {
   const auto [place, is_new] = kept_.try_emplace(storage.number);
   if (!is_new) return;
-  const uint8_t* const tags = storage.shadow.get();
-  place->second.bytes.assign(storage.data, storage.data + storage.bytes);
-  place->second.tags.assign(tags, tags + storage.bytes);
+  const at::Device device = memory.device();
+  place->second.bytes = BytesAt(device, storage.data, storage.bytes).clone();
+  place->second.tags = BytesAt(device, storage.shadow.get(), storage.bytes).clone();
 }
 
 absl::Status UndoLog::Restore(StorageTable& memory, bool revive) const {
+  const at::Device device = memory.device();
   for (const auto& [number, contents] : kept_) {
     Storage* storage = memory.Find(number);
     if (storage == nullptr && revive) {
@@ -22,8 +22,8 @@ absl::Status UndoLog::Restore(StorageTable& memory, bool revive) const {
       storage = memory.Find(number);
     }
     if (storage == nullptr) continue;
-    std::copy(contents.bytes.begin(), contents.bytes.end(), storage->data);
-    std::copy(contents.tags.begin(), contents.tags.end(), storage->shadow.get());
+    BytesAt(device, storage->data, storage->bytes).copy_(contents.bytes);
+    BytesAt(device, storage->shadow.get(), storage->bytes).copy_(contents.tags);
   }
   return absl::OkStatus();
 }

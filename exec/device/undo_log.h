@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "exec/device/storage_table.h"
@@ -14,15 +13,15 @@ namespace tritonrl::device {
 class UndoLog {
  public:
   // Keeps the storage's bytes and tags, unless the log has them already.
-  void Keep(const Storage& storage);
+  void Keep(const Storage& storage, const StorageTable& memory);
   // Writes them back. Storages that were freed since become live again if `revive`.
   absl::Status Restore(StorageTable& memory, bool revive) const;
   bool Has(int64_t storage) const { return kept_.count(storage) > 0; }
 
  private:
   struct Contents {
-    std::vector<char> bytes;
-    std::vector<uint8_t> tags;
+    at::Tensor bytes;  // on the device
+    at::Tensor tags;
   };
   std::map<int64_t, Contents> kept_;
 };

@@ -208,7 +208,7 @@ absl::StatusOr<Json> DictToJson(const Value& dict, std::string& payload,
     ASSIGN_OR_RETURN(Json value, ValueToJson(dict.items[i], payload, tensor));
     list.push_back(Json::array({std::move(key), std::move(value)}));
   }
-  return Json{{"dict", std::move(list)}};
+  return Json{{dict.kind == Value::Kind::kDict ? "dict" : "config", std::move(list)}};
 }
 
 }  // namespace
@@ -326,6 +326,7 @@ absl::StatusOr<Json> ValueToJson(const Value& value, std::string& payload,
       return Json{{"tuple", std::move(items)}};
     }
     case Value::Kind::kDict:
+    case Value::Kind::kConfig:
       return DictToJson(value, payload, tensor);
     case Value::Kind::kComplex:
       return Json{

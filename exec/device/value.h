@@ -37,6 +37,7 @@ struct Value {
     kGenerator,
     kTensor,  // on the device
     kHost,    // a CPU tensor
+    kConfig,  // as kDict; of the constructor's arguments (exec/python/mock_config.py)
   };
 
   static Value Null() { return {}; }
@@ -53,8 +54,8 @@ struct Value {
   double number = 0;         // kFloat, kComplex
   double imaginary = 0;      // kComplex
   std::string text;          // kText, kDevice, kLayout
-  std::vector<Value> items;  // kList, kTuple; kDict: the values
-  std::vector<Value> keys;   // kDict: kText, kInteger or kFloat, as many as `items`
+  std::vector<Value> items;  // kList, kTuple; of a dict: the values
+  std::vector<Value> keys;   // of a dict: kText, kInteger or kFloat, as many as `items`
   TensorRef tensor;          // kTensor
   at::Tensor host;           // kHost: contiguous
 };

@@ -108,7 +108,7 @@ class FakeKernel : public LaunchableKernel {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const LaunchableKernel>> FakeCompiler::CompileTtir(
-    absl::string_view text) {
+    absl::string_view text, const KernelOptions&) {
   if (text != "add" && text != "scale" && text != "table" && text != "wild") {
     return absl::InvalidArgumentError("not executable: tt.xyz, line 12 of kernel.py");
   }

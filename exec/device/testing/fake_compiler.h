@@ -14,7 +14,7 @@ namespace tritonrl::device {
 class FakeCompiler : public KernelCompiler {
  public:
   absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
-      absl::string_view text) override;
+      absl::string_view text, const KernelOptions& options) override;
   int compiled() const { return compiled_; }
 
  private:
