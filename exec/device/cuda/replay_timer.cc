@@ -1,0 +1,196 @@
+#include "exec/device/cuda/replay_timer.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "exec/device/bytes.h"
+#include "exec/device/torch_errors.h"
+
+namespace tritonrl::device {
+namespace {
+
+constexpr int64_t kFlushBytes = int64_t{256} << 20;
+constexpr int kWarmUps = 2;
+
+class BareScope {
+ public:
+  explicit BareScope(Device& device) : device_(device) { device_.set_bare(true); }
+  ~BareScope() { device_.set_bare(false); }
+
+ private:
+  Device& device_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ReplayTimer>> ReplayTimer::Prepare(Session* session,
+                                                                  CudaContext* context,
+                                                                  const ReplayOptions& options) {
+  std::unique_ptr<ReplayTimer> timer(new ReplayTimer(session, context));
+  RETURN_IF_ERROR(timer->Begin(options));
+  return timer;
+}
+
+ReplayTimer::~ReplayTimer() {
+  if (graph_ != nullptr) CatchTorch([&] { graph_.reset(); }).IgnoreError();
+  if (begin_ != nullptr) context_->driver().cuEventDestroy(begin_);
+  if (end_ != nullptr) context_->driver().cuEventDestroy(end_);
+}
+
+absl::Status ReplayTimer::Begin(const ReplayOptions& options) {
+  const Driver& driver = context_->driver();
+  deadline_ = options.deadline;
+  seed_ = options.seed.value_or(session_->recording().call.seed);
+  RETURN_IF_ERROR(driver.ToStatus(driver.cuEventCreate(&begin_, 0), "make an event"));
+  RETURN_IF_ERROR(driver.ToStatus(driver.cuEventCreate(&end_, 0), "make an event"));
+  ASSIGN_OR_RETURN(first_, session_->ReplayCall(options));
+  // The replay changed what the call changes: the next one begins as the first did.
+  Device& device = session_->device();
+  RETURN_IF_ERROR(CatchTorch([&] {
+    flush_ = at::empty({kFlushBytes},
+                       at::TensorOptions().dtype(at::kByte).device(device.memory().device()));
+  }));
+  if (!options.keeps_state) RETURN_IF_ERROR(ReturnTo(*session_->checkpoint(), device));
+  const RecordedCall& call = session_->recording().call;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
+    RETURN_IF_ERROR(WriteInput(options.inputs[i], call.inputs[i], device).status());
+  }
+  RETURN_IF_ERROR(FindChanges());
+  for (int i = 0; i < kWarmUps; ++i) {
+    RETURN_IF_ERROR(Restore());
+    RETURN_IF_ERROR(RunBare());
+  }
+  RETURN_IF_ERROR(Wait());
+  const absl::Status captured = Capture();
+  if (!captured.ok()) {
+    not_a_graph_ = Message(captured);
+    graph_.reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReplayTimer::Wait() {
+  return context_->Wait([this] { return absl::Now() > deadline_; });
+}
+
+absl::Status ReplayTimer::RunBare() {
+  Device& device = session_->device();
+  const BareScope bare(device);
+  absl::Status status;
+  RETURN_IF_ERROR(CatchTorch([&] {
+    status = RunCommands(session_->recording().call.commands, Phase::kForward, RunOptions(), device)
+                 .status();
+  }));
+  return status;
+}
+
+// Runs the call, and keeps the older contents of all that it changed.
+absl::Status ReplayTimer::FindChanges() {
+  Device& device = session_->device();
+  std::vector<int64_t> storages = session_->checkpoint()->storages;
+  for (const TensorRef& input : session_->recording().call.inputs)
+    storages.push_back(input.storage);
+  device.generators().Seed(0, seed_);
+  return CatchTorch([&] {
+    std::vector<std::pair<int64_t, at::Tensor>> before;
+    const auto bytes_of = [&](int64_t number) {
+      const Storage* const storage = device.memory().Find(number);
+      return storage == nullptr ? at::Tensor()
+                                : BytesAt(device.memory().device(), storage->data, storage->bytes);
+    };
+    for (const int64_t number : storages) {
+      const at::Tensor bytes = bytes_of(number);
+      if (bytes.defined()) before.emplace_back(number, bytes.clone());
+    }
+    const absl::Status status = RunBare();
+    TORCH_CHECK(status.ok(), status.message());
+    for (auto& [number, contents] : before) {
+      const at::Tensor now = bytes_of(number);
+      if (now.defined() && !at::equal(now, contents)) restored_.emplace_back(number, contents);
+    }
+  });
+}
+
+absl::Status ReplayTimer::Restore() {
+  Device& device = session_->device();
+  return CatchTorch([&] {
+    device.generators().Seed(0, seed_);
+    for (const auto& [number, contents] : restored_) {
+      const Storage* const storage = device.memory().Find(number);
+      TORCH_CHECK(storage != nullptr, "a storage is missing");
+      BytesAt(device.memory().device(), storage->data, storage->bytes).copy_(contents);
+    }
+  });
+}
+
+absl::Status ReplayTimer::QueueTimed() {
+  const Driver& driver = context_->driver();
+  RETURN_IF_ERROR(CatchTorch([&] { flush_.zero_(); }));
+  const unsigned int flags = graph_ == nullptr ? 0 : CU_EVENT_RECORD_EXTERNAL;
+  RETURN_IF_ERROR(driver.ToStatus(driver.cuEventRecordWithFlags(begin_, context_->stream(), flags),
+                                  "record an event"));
+  RETURN_IF_ERROR(RunBare());
+  return driver.ToStatus(driver.cuEventRecordWithFlags(end_, context_->stream(), flags),
+                         "record an event");
+}
+
+absl::Status ReplayTimer::Capture() {
+  absl::Status queued;
+  const absl::Status begun = CatchTorch([&] {
+    graph_ = std::make_unique<at::cuda::CUDAGraph>();
+    for (const at::Generator& generator : session_->device().generators().all()) {
+      graph_->register_generator_state(generator);
+    }
+    graph_->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  });
+  if (!begun.ok()) return begun;
+  queued = QueueTimed();
+  const absl::Status ended = CatchTorch([&] { graph_->capture_end(); });
+  RETURN_IF_ERROR(queued);
+  return ended;
+}
+
+absl::StatusOr<double> ReplayTimer::Elapsed() const {
+  float ms = 0;
+  const Driver& driver = context_->driver();
+  RETURN_IF_ERROR(driver.ToStatus(driver.cuEventElapsedTime(&ms, begin_, end_), "read an event"));
+  return static_cast<double>(ms);
+}
+
+absl::StatusOr<std::vector<double>> ReplayTimer::Time(int count) {
+  std::vector<double> times;
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(Restore());
+    if (graph_ != nullptr) {
+      RETURN_IF_ERROR(CatchTorch([&] { graph_->replay(); }));
+    } else {
+      RETURN_IF_ERROR(QueueTimed());
+    }
+    RETURN_IF_ERROR(Wait());
+    ASSIGN_OR_RETURN(times.emplace_back(), Elapsed());
+  }
+  return times;
+}
+
+absl::StatusOr<Value> ReplayTimer::Output() {
+  return CopyOut(session_->recording().call.output, session_->device(), nullptr);
+}
+
+absl::StatusOr<double> ReplayTimer::MeanWithLaunches(int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(Restore());
+    RETURN_IF_ERROR(Wait());
+    RETURN_IF_ERROR(CatchTorch([&] {
+      sum += MillisecondsOf(session_->device().memory().device(), [&] { return RunBare(); });
+    }));
+  }
+  return sum / std::max(count, 1);
+}
+
+}  // namespace tritonrl::device
