@@ -4,28 +4,37 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/hash.h"
 
 namespace tritonrl {
 
 namespace {
 
-uint64_t Derive(uint64_t run_seed, absl::string_view purpose, int trial) {
-  return Hash64(absl::StrCat("tritonrl job ", purpose, " ", run_seed, " ", trial)) >> 1;
-}
+class Derivation {
+ public:
+  Derivation(const SecretKey& key, uint64_t run_seed) : key_(key), run_seed_(run_seed) {}
+  uint64_t operator()(absl::string_view purpose, int trial) const {
+    return key_.Hash64(absl::StrCat("tritonrl job ", purpose, " ", run_seed_, " ", trial)) >> 1;
+  }
+
+ private:
+  const SecretKey& key_;
+  const uint64_t run_seed_;
+};
 
 }  // namespace
 
-JobSeeds DeriveSeeds(uint64_t run_seed, int trials, int more) {
+JobSeeds DeriveSeeds(const SecretKey& key, uint64_t run_seed, int trials, int more) {
+  const Derivation derive(key, run_seed);
   JobSeeds seeds;
-  seeds.weights = Derive(run_seed, "weights", 0);
+  seeds.weights = derive("weights", 0);
+  seeds.decoy = derive("decoy", 0);
   for (int trial = 0; trial < trials; ++trial) {
-    seeds.inputs.push_back(Derive(run_seed, "inputs", trial));
-    seeds.forward.push_back(Derive(run_seed, "forward", trial));
+    seeds.inputs.push_back(derive("inputs", trial));
+    seeds.forward.push_back(derive("forward", trial));
   }
   for (int i = 0; i < more; ++i) {
-    seeds.variants.push_back(Derive(run_seed, "variants", i));
-    seeds.forward.push_back(Derive(run_seed, "forward", trials + i));
+    seeds.variants.push_back(derive("variants", i));
+    seeds.forward.push_back(derive("forward", trials + i));
   }
   return seeds;
 }
@@ -72,7 +81,7 @@ std::vector<int> CallsOf(int trials) {
 }
 
 int MaxVariants(const ExecRequest& request) {
-  constexpr int kDerived = 4, kShapes = 8;  // as in variants.py and oracle.py
+  constexpr int kDerived = 6, kShapes = 8;  // as in variants.py and oracle.py
   return request.rules() == RULES_ROBUST ? kDerived + kShapes : 0;
 }
 

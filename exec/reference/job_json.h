@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret_key.h"
 #include "exec/device_gate.h"
 #include "exec/messages.pb.h"
 #include "exec/reference/reference_process.h"
@@ -18,13 +19,15 @@ struct JobSeeds {
   std::vector<uint64_t> inputs;    // one per random trial; only the reference runner gets them
   std::vector<uint64_t> forward;   // one per trial: random layers draw the same on both sides
   std::vector<uint64_t> variants;  // one per further trial; only the reference runner gets them
+  // Of the parameters, for a candidate's process whose constructor runs again under the true seed.
+  uint64_t decoy = 0;
 };
 
-// Derives the seeds of one job, each below 2^63, from the seed of the run by SHA-256, so that none
-// can be computed from another. A candidate that guesses the run's seed gains nothing: it receives
-// the inputs anyway. `trials` is the number of random trials, `more` the number of trials after
-// them.
-JobSeeds DeriveSeeds(uint64_t run_seed, int trials, int more = 0);
+// Derives the seeds of one job, each below 2^63, from the seed of the run by HMAC-SHA256 under the
+// key of the installation. So none can be computed from another, and a candidate that guesses the
+// run's seed, which is 0 as a rule, cannot make the inputs, nor tables of expected outputs.
+// `trials` is the number of random trials, `more` the number of trials after them.
+JobSeeds DeriveSeeds(const SecretKey& key, uint64_t run_seed, int trials, int more = 0);
 
 // Number of random trials of a request; the default is 5, as in the paper.
 int TrialsOf(const ExecRequest& request);
@@ -33,7 +36,7 @@ int TrialsOf(const ExecRequest& request);
 // same result; each other trial has one.
 std::vector<int> CallsOf(int trials);
 
-// Maximum number of trials after the random ones: with RULES_ROBUST 4 variants of the inputs and 8
+// Maximum number of trials after the random ones: with RULES_ROBUST 6 variants of the inputs and 8
 // input lists of the task, otherwise 0.
 int MaxVariants(const ExecRequest& request);
 

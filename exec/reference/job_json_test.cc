@@ -11,6 +11,8 @@
 namespace tritonrl {
 namespace {
 
+const SecretKey kKey;  // a known one
+
 using Json = nlohmann::json;
 
 Json Result() {
@@ -192,7 +194,7 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
   request.set_candidate_source("é\n\"quoted\"");
   request.set_seed(uint64_t{1} << 63);
   request.set_atol(0.125);
-  const JobContext context{request, "interpreter", DeriveSeeds(request.seed(), 5), 5};
+  const JobContext context{request, "interpreter", DeriveSeeds(kKey, request.seed(), 5), 5};
   const Json reference_result = Json::parse(ReferenceJobJson(context));
   EXPECT_EQ(reference_result["role"], "oracle");
   EXPECT_EQ(reference_result["calls"], Json({0, 0, 1, 2, 3, 4}));
@@ -220,11 +222,12 @@ TEST(JobJsonTest, FillsDefaultsAndKeepsBytes) {
 TEST(JobJsonTest, OnlyTheReferenceIsToldOfTheRobustRules) {
   ExecRequest request;
   request.set_rules(RULES_ROBUST);
-  const JobContext context{request, "interpreter", DeriveSeeds(1, 5, MaxVariants(request)), 5};
+  const JobContext context{request, "interpreter", DeriveSeeds(kKey, 1, 5, MaxVariants(request)),
+                           5};
   const Json reference_result = Json::parse(ReferenceJobJson(context));
   EXPECT_EQ(reference_result["mode"], "robust");
-  EXPECT_EQ(reference_result["variant_seeds"].size(), 12u);
-  EXPECT_EQ(reference_result["forward_seeds"].size(), 17u);
+  EXPECT_EQ(reference_result["variant_seeds"].size(), 14u);
+  EXPECT_EQ(reference_result["forward_seeds"].size(), 19u);
   const std::string text = RunnerJobJson(context, "{}", 7);
   const Json runner = Json::parse(text);
   EXPECT_EQ(runner["calls"], Json({0, 0, 1, 2, 3, 4, 5, 6}));
@@ -233,15 +236,16 @@ TEST(JobJsonTest, OnlyTheReferenceIsToldOfTheRobustRules) {
     EXPECT_EQ(text.find(word), std::string::npos) << word;
   }
   // Seeds of random trials do not depend on the number of further trials.
-  EXPECT_EQ(DeriveSeeds(1, 5).forward, std::vector<uint64_t>(context.seeds.forward.begin(),
-                                                             context.seeds.forward.begin() + 5));
-  EXPECT_EQ(DeriveSeeds(1, 5).inputs, context.seeds.inputs);
+  EXPECT_EQ(
+      DeriveSeeds(kKey, 1, 5).forward,
+      std::vector<uint64_t>(context.seeds.forward.begin(), context.seeds.forward.begin() + 5));
+  EXPECT_EQ(DeriveSeeds(kKey, 1, 5).inputs, context.seeds.inputs);
 }
 
 TEST(JobJsonTest, ThePapersRulesCopyNoParameters) {
   ExecRequest request;
   const auto runner = [&request] {
-    const JobContext context{request, "interpreter", DeriveSeeds(1, 5), 5};
+    const JobContext context{request, "interpreter", DeriveSeeds(kKey, 1, 5), 5};
     return Json::parse(RunnerJobJson(context, "{}", 5));
   };
   EXPECT_FALSE(runner().contains("copy_parameters"));  // true, the default
@@ -252,14 +256,19 @@ TEST(JobJsonTest, ThePapersRulesCopyNoParameters) {
 TEST(SeedsTest, DifferAndRepeat) {
   std::set<uint64_t> seen;
   for (uint64_t run = 0; run < 20; ++run) {
-    const JobSeeds seeds = DeriveSeeds(run, 5);
+    const JobSeeds seeds = DeriveSeeds(kKey, run, 5);
     seen.insert(seeds.weights);
+    seen.insert(seeds.decoy);
     seen.insert(seeds.inputs.begin(), seeds.inputs.end());
     seen.insert(seeds.forward.begin(), seeds.forward.end());
-    EXPECT_EQ(DeriveSeeds(run, 5).inputs, seeds.inputs);
+    EXPECT_EQ(DeriveSeeds(kKey, run, 5).inputs, seeds.inputs);
   }
-  EXPECT_EQ(seen.size(), 20u * 11);
+  EXPECT_EQ(seen.size(), 20u * 12);
   EXPECT_EQ(*seen.rbegin() >> 63, 0u);
+  // Who knows the run's seed, but not the key, knows none of them.
+  const JobSeeds others = DeriveSeeds(*SecretKey::Parse(std::string(64, 'a')), 0, 5);
+  for (const uint64_t seed : others.inputs) EXPECT_EQ(seen.count(seed), 0u);
+  EXPECT_EQ(seen.count(others.weights) + seen.count(others.decoy), 0u);
 }
 
 }  // namespace

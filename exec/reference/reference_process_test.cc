@@ -50,7 +50,7 @@ class ReferenceProcessTest : public testing::Test {
     ExecRequest request;
     request.set_reference_source(reference);
     request.set_trials(1);
-    JobContext context{request, "interpreter", DeriveSeeds(0, 1), wall_seconds};
+    JobContext context{request, "interpreter", DeriveSeeds(SecretKey(), 0, 1), wall_seconds};
     context.reference_processes =
         (reference_processes != nullptr ? reference_processes : reference_processes_).get();
     ExecLimits limits = pool_->limits();

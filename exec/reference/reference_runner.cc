@@ -146,6 +146,9 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceR
   for (const Json& name : json.at("trials")) {
     result->trial_names.push_back(name.get<std::string>());
   }
+  for (const Json& sentence : json.at("left_out")) {
+    result->left_out.push_back(sentence.get<std::string>());
+  }
   if (result->trial_names.size() != result->inputs.size()) {
     return absl::InvalidArgumentError("the reference did not name its trials");
   }

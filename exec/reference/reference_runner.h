@@ -57,6 +57,7 @@ struct ReferenceResult {
   std::vector<std::vector<std::optional<ExactLeaf>>> exact;
   std::vector<std::string> trial_names;  // "random", or the variant of the inputs
   std::vector<std::string> notes;        // outputs without a float64 result, with the cause
+  std::vector<std::string> left_out;     // inputs that it is not made for, with the cause
   bool shares_memory = false;            // an output aliases another output or an input
 
   // For a request with probes, by name and call: results that must not pass, in `hidden`; nullopt
