@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -17,16 +19,18 @@ OutputAccess AccessInMemory(const ExecRequest& request, const ReferenceResult& r
     return CompareOutputs({reference_result.outputs[call], reference_result.hidden.view()},
                           {output, memory()}, reference_result.ToleranceOf(request, call));
   };
-  access.follow = [&reference_result, memory](size_t call, int leaf,
-                                              const Leaf& got) -> absl::StatusOr<InputSensitivity> {
-    const Leaf& first = reference_result.outputs[0][leaf];
+  const auto firsts = std::make_shared<std::map<int, FirstElements>>();  // by leaf
+  access.follow = [&reference_result, memory, firsts](
+                      size_t call, int leaf, const Leaf& got) -> absl::StatusOr<InputSensitivity> {
     const Leaf& want = reference_result.outputs[call][leaf];
-    if (call == 0 || !first.offset.has_value() || !want.offset.has_value()) {
+    if (!want.offset.has_value()) return InputSensitivity();
+    const char* const expected = reference_result.hidden.view().data() + *want.offset;
+    const char* const there = memory().data() + *got.offset;
+    if (call == 0) {
+      (*firsts)[leaf] = {SampleElements(want, expected), SampleElements(got, there)};
       return InputSensitivity();
     }
-    const char* const hidden = reference_result.hidden.view().data();
-    return MeasureInputSensitivity(want, hidden + *first.offset, hidden + *want.offset,
-                                   memory().data() + *got.offset);
+    return MeasureInputSensitivity(want, (*firsts)[leaf], expected, there);
   };
   return access;
 }

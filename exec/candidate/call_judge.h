@@ -24,7 +24,7 @@ struct OutputAccess {
   // Compares an output with that of the reference's call number `call` (CallsOf).
   std::function<absl::StatusOr<Comparison>(size_t call, const std::vector<Leaf>& output)> compare;
   // MeasureInputSensitivity of tensor `leaf` of the output of call `call`, which has the type and
-  // shape of the reference's.
+  // shape of the reference's. The first call gives zeros and is what later ones are compared with.
   std::function<absl::StatusOr<InputSensitivity>(size_t call, int leaf, const Leaf& got)> follow;
 };
 

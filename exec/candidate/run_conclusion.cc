@@ -90,6 +90,7 @@ void Conclude(const ExecRequest& request, const ReferenceResult& reference_resul
     *robust = found.robust;
     for (const std::string& name : reference_result.trial_names) robust->add_trial_names(name);
     for (const std::string& note : reference_result.notes) robust->add_notes(note);
+    for (const std::string& text : reference_result.left_out) robust->add_left_out(text);
   }
   if (!found.wrong.equal) return ConcludeWrong(reference_result, found, result);
   if (!found.violation.ok()) {

@@ -115,7 +115,9 @@ class WindowExchange : public TensorExchange {
     }
     sums.elements = answer["elements"].get<int64_t>();
     RETURN_IF_ERROR(ReadNumber(answer, "variation", &sums.variation));
-    RETURN_IF_ERROR(ReadNumber(answer, "error", &sums.error));
+    RETURN_IF_ERROR(ReadNumber(answer, "covariance", &sums.covariance));
+    RETURN_IF_ERROR(ReadNumber(answer, "own_variation", &sums.own_variation));
+    RETURN_IF_ERROR(ReadNumber(answer, "rounding", &sums.rounding));
     return sums;
   }
 

@@ -173,17 +173,23 @@ def in_steps(flat, step):
 
 @plain_torch()
 def follow(first, want, raw, step, rounding):
-    """(elements, variation, error) of exec/compare/input_sensitivity.h, of each `step`th element of the tensor that lies in `raw`; `first`
-    are those elements as wanted in the first call."""
-    got = raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
-    want = in_steps(want, step)
-    if want.shape != first.shape:
-        return 0, 0.0, 0.0
-    finite = first.isfinite() & want.isfinite() & got.isfinite()
-    error = ((got - want).abs_() - rounding * want.abs()).clamp_(min=0)
-    variation = torch.where(finite, (want - first) ** 2 / 2, 0.0)
-    numbers = torch.stack([finite.sum().double(), variation.sum(), torch.where(finite, error**2, 0.0).sum()]).tolist()
-    return int(numbers[0]), numbers[1], numbers[2]
+    """(elements, variation, covariance, own variation, rounding) of exec/compare/input_sensitivity.h, of each `step`th
+    element of the tensor that lies in `raw`; `first` are those elements in the first call, as wanted and as they were."""
+    got, want = raw_in_steps(want, raw, step), in_steps(want, step)
+    if want.shape != first[0].shape or got.shape != first[1].shape:
+        return 0, 0.0, 0.0, 0.0, 0.0
+    change, own = want - first[0], got - first[1]
+    finite = change.isfinite() & own.isfinite()
+    squares = want**2 + first[0] ** 2
+    sums = (change**2, change * own, own**2, rounding**2 * squares / 3)
+    numbers = torch.stack([finite.sum().double(), *(torch.where(finite, x, 0.0).sum() for x in sums)]).tolist()
+    return (int(numbers[0]), *numbers[1:])
+
+
+@plain_torch()
+def raw_in_steps(want, raw, step):
+    """Each `step`th element of a tensor like `want` that lies in `raw`, as float64."""
+    return raw.view(-1, want.element_size())[::step].clone().view(want.dtype).view(-1).double()
 
 
 @plain_torch()

@@ -247,27 +247,30 @@ class SameTest(unittest.TestCase):
 
 class FollowTest(unittest.TestCase):
     def test_sums_are_those_of_the_elements(self):
-        first, want, got = torch.randn(3, 1000).unbind()
-        got[7], want[8] = NAN, INF
+        first, first_got, want, got = torch.randn(4, 1000).unbind()
+        got[7], want[8], first_got[9] = NAN, INF, NAN
+        before = compare.in_steps(first, 3), compare.in_steps(first_got, 3)
         for offset in (0, 3):  # not aligned
             memory = torch.zeros(4096, dtype=torch.uint8)
             memory[offset : offset + 4000] = got.view(torch.uint8)
             raw = memory[offset : offset + 4000]
-            elements, variation, error = compare.follow(compare.in_steps(first, 3), want, raw, 3, 0.25)
-            counted = variation_sum = error_sum = 0
+            self.assertTrue(compare.raw_in_steps(want, raw, 3)[:2].equal(got[:6:3].double()))
+            elements, *sums = compare.follow(before, want, raw, 3, 0.25)
+            counted, expected = 0, [0.0] * 4
             for i in range(0, 1000, 3):
-                a, b, c = (float(t[i]) for t in (first, want, got))
-                if all(map(math.isfinite, (a, b, c))):
+                a, b, c, d = (float(t[i]) for t in (first, first_got, want, got))
+                if all(map(math.isfinite, (a, b, c, d))):
                     counted += 1
-                    variation_sum += (b - a) ** 2 / 2
-                    error_sum += max(0.0, abs(c - b) - 0.25 * abs(b)) ** 2
+                    terms = ((c - a) ** 2, (c - a) * (d - b), (d - b) ** 2, 0.25**2 * (a * a + c * c) / 3)
+                    expected = [x + y for x, y in zip(expected, terms)]
             self.assertEqual(elements, counted)
-            self.assertAlmostEqual(variation, variation_sum, places=6)
-            self.assertAlmostEqual(error, error_sum, places=6)
+            for one, other in zip(sums, expected):
+                self.assertAlmostEqual(one, other, places=6)
 
     def test_another_shape_follows_nothing(self):
         want = torch.randn(10)
-        self.assertEqual(compare.follow(compare.in_steps(want, 1), want[:5], want[:5].view(torch.uint8), 1, 0.0)[0], 0)
+        first = compare.in_steps(want, 1), compare.in_steps(want, 1)
+        self.assertEqual(compare.follow(first, want[:5], want[:5].view(torch.uint8), 1, 0.0)[0], 0)
 
 
 if __name__ == "__main__":

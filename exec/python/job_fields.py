@@ -57,6 +57,7 @@ _RESULTS = {
         "visible": None,
         "calls": [],
         "trials": [],
+        "left_out": [],
         "shares_memory": False,
         "mutates_inputs": False,
         "has_buffers": False,

@@ -9,6 +9,7 @@ import unittest.mock
 import torch
 
 import testing  # noqa: F401  (sets the import path)
+import affine
 import cuda_device
 import layout
 import roofline
@@ -248,6 +249,42 @@ class HelpersTest(unittest.TestCase):
         self.assertEqual(sources.copy_state({}, several)[sources.MOST_OWN :], ["so do 4 more"])
         self.assertTrue(torch.equal(a.weight, b.weight) and torch.equal(a.bias, b.bias))
         self.assertTrue(torch.equal(c.weight, kept))
+
+    def test_what_was_zero_or_one_is_found_under_other_names(self):
+        class Renamed(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                for name, value in {"b": 0.0, "g": 1.0, "h": 1.0, "line": 0.5}.items():
+                    setattr(self, name, torch.nn.Parameter(torch.full((1, 4), value)))
+
+        norms = torch.nn.Sequential(torch.nn.LayerNorm(4), torch.nn.LayerNorm(4))
+        varied = {name: affine.constant_of(value) for name, value in norms.state_dict().items()}
+        self.assertEqual(varied, {"0.weight": 1, "0.bias": 0, "1.weight": 1, "1.bias": 0})
+        affine.put(affine.vary(norms, 5), norms)
+        state, model = sources.state_of(norms), Renamed()
+        (note,) = sources.copy_state(state, model, varied)
+        self.assertIn("'line'", note)
+        for own, name in ((model.b, "0.bias"), (model.g, "0.weight"), (model.h, "1.weight")):
+            self.assertTrue(torch.equal(own[0], state[name]), name)
+        self.assertEqual(len(sources.copy_state(state, Renamed())), 4)
+        self.assertEqual(sources.copy_state(state, torch.nn.Sequential(torch.nn.LayerNorm(4)), varied), [])
+
+    def test_values_other_than_zero_and_one(self):
+        norm = torch.nn.BatchNorm1d(64)
+        values = affine.vary(norm, 5)
+        self.assertEqual(set(values), {"weight", "bias", "running_mean", "running_var"})
+        self.assertGreaterEqual(float(values["running_var"].min()), affine.LEAST_SCALE)
+        self.assertAlmostEqual(float(values["bias"].std()), affine.SPREAD, delta=0.05)
+        self.assertTrue(torch.equal(affine.vary(norm, 5)["weight"], values["weight"]))
+        self.assertEqual(affine.vary(torch.nn.Linear(3, 3), 5), {})
+        norm.register_buffer("calls", torch.zeros(()))
+        norm.register_buffer("kept", torch.zeros(4))
+        self.assertIn("kept", affine.vary(norm, 5))
+        self.assertNotIn("calls", affine.vary(norm, 5))
+        norm.kept += 2  # by a forward
+        norm.running_var *= 2
+        self.assertNotIn("kept", affine.without_written({**values, "kept": norm.kept}, norm))
+        self.assertIn("running_var", affine.without_written(values, norm))
 
     def test_innermost_line(self):
         code = compile("def f():\n    g()\n\ndef g():\n    1 / 0\n", "cand.py", "exec")

@@ -4,6 +4,7 @@ import copy
 
 import torch
 
+import affine
 import layout
 import precision
 import probes
@@ -15,6 +16,9 @@ from reference import build, inputs_of, refused, task_fault
 from snapshots import Snapshots
 
 MOST_SHAPES = 8  # lists of get_input_variants()
+# On inputs of uneven size no element may be off by more, as a share of itself and the usual size of elements.
+MOST_UNSTEADY = 0.05
+_NOT_AFFINE = "parameters other than 0 and 1: the reference is not finite with them"
 
 
 class Oracle:
@@ -28,14 +32,18 @@ class Oracle:
         self.peak = Peak(again and not device.modelled)
         self._module, arguments, self._model = build(job, device)
         self.stateful = isinstance(self._model, torch.nn.Module) and any(True for _ in self._model.buffers())
+        build_model = lambda: sources.build_model(self._module.Model, arguments, job["weights_seed"])
+        self._rebuild = lambda: self._varied(device.make(build_model))
+        self._run_beside = precision.make_run(device)
+        self._affine = {}  # other values of parameters and buffers, by name
+        self.varied = {}  # what these were, 0 or 1
+        if job["mode"] == "robust":
+            self._vary_affine(lambda: device.make(build_model))
         self._shown = {
             "arguments": outlet.constant(arguments, "get_init_inputs()"),
             "state": outlet.constant(sources.state_of(self._model), "the reference's state"),
+            "varied": self.varied,
         }
-        self._rebuild = lambda: device.make(
-            lambda: sources.build_model(self._module.Model, arguments, job["weights_seed"])
-        )
-        self._run_beside = precision.make_run(device)
         self._precision = None
         if job["mode"] == "robust":
             # A GPU's own tf32 is no part of what the reference means.
@@ -76,6 +84,34 @@ class Oracle:
     def visible(self, inputs):
         """Job field "visible" of those who read what the outlet wrote; `inputs` are descriptions by trial."""
         return {**self._shown, "inputs": inputs}
+
+    def _vary_affine(self, make):
+        """Parameters and buffers that are 0 or 1 get other values, unless the reference is not made for these; `make`
+        makes another model with the task's own."""
+        values = affine.vary(self._model, self._job["weights_seed"])
+        if not values:
+            return
+        try:
+            inputs, seed = self._maker(self._job["input_seeds"][0]), self._job["forward_seeds"][0]
+            model = make()
+            was_finite = affine.is_finite(self._run_beside(model, inputs(), seed))
+            values = affine.without_written(values, model)
+            affine.put(values, model)
+            is_fair = affine.is_finite(self._run_beside(model, inputs(), seed)) or not was_finite
+        except Exception as error:
+            if self._wants_memory(error):
+                raise refused(error, "does not run with other parameters") from error
+            is_fair = False
+        if not is_fair:
+            self._result["left_out"].append(_NOT_AFFINE)
+            return
+        state = self._model.state_dict()
+        self._affine, self.varied = values, {name: affine.constant_of(state[name]) for name in values}
+        self._varied(self._model)
+
+    def _varied(self, model):
+        affine.put(self._affine, model)
+        return model
 
     def _maker(self, seed):
         def make():
@@ -187,20 +223,24 @@ class Oracle:
     def _run_variants(self):
         """Trials on inputs made from the task's own. One that the reference is not made for is left out."""
         for name, seed in zip(variants.NAMES, self._job["variant_seeds"]):
+            became = None
             for strength in variants.STRENGTHS.get(name, (1.0,)):
                 self._check_time("reference")
-                if self._try_variant(name, seed, strength):
+                became = self._try_variant(name, seed, strength)
+                if became is not False:
                     break
+            if became is False and name in variants.UNEVEN:
+                self._result["left_out"].append(f"inputs {name}: the reference is not finite on them, or loses its digits")
 
     def _try_variant(self, name, seed, strength):
-        """Whether the variant became a trial."""
+        """Whether the variant became a trial; None if nothing changed."""
         trial, mark = len(self._result["trials"]), self._outlet.mark()
         state = (copy.deepcopy(self._model.state_dict()), self._precision.state()) if self.stateful else None
         try:
             make = lambda: self._variant(name, seed, strength)
             inputs = make()
             if inputs is None:
-                return False
+                return None
             self._show(inputs, "get_inputs()", name, make)
             output = self._call(len(self._result["calls"]), trial, is_variant=True)
             if self._is_fair(output, name):
@@ -231,7 +271,10 @@ class Oracle:
         judged = self._judged
         if judged.steepest > max(variants.STEEPEST, self._steepest):
             return False
-        if not judged.any or (name == "ties" and any(tensor is None for tensor in judged.exact)):
+        if name in variants.UNEVEN:  # whole numbers alone will do, if rounding does not change them
+            if judged.unsteady > MOST_UNSTEADY:
+                return False
+        elif not judged.any or (name == "ties" and any(tensor is None for tensor in judged.exact)):
             return False
         for (_, own), exact in zip(layout.flatten(output), judged.exact):
             if exact is None:

@@ -58,7 +58,8 @@ def construct(job, device, model_class, arguments, state, folder):
     try:
         build = lambda: sources.build_model(model_class, arguments, job["weights_seed"])  # noqa: E731
         model = device.make(lambda: device.candidate_call(build, None))
-        own = sources.copy_state(state, model) if job["copy_parameters"] else []
+        varied = job["visible"].get("varied")
+        own = sources.copy_state(state, model, varied) if job["copy_parameters"] else []
     except BaseException as error:
         raise _refused(error, device, "construct_error", "construct", "ModelNew cannot be constructed", path) from error
     return model, own

@@ -214,6 +214,9 @@ class Judged:
         self.slack = [None] * leaves
         self.limits = [None] * leaves
         self.steepest = 0.0  # the largest number that went into exp or the like
+        # The largest error of an element that rounding made, as a share of the element and the usual size of elements;
+        # infinite where it changed what has no float64 result (an index), or nobody knows.
+        self.unsteady = math.inf
         self.notes = []
 
     @property
@@ -304,12 +307,15 @@ class Precision:
             for name, rounding in (("cut", cut_to_tf32), ("rounded", round_to_tf32)):
                 with _Watch(rounding):
                     tensor.append(self._leaves(self._models[name], fresh(), seed))
+        judged.unsteady = 0.0
         for i, leaf in enumerate(own):
             if not isinstance(leaf, torch.Tensor):
                 continue
             why = _unjudged(leaf, exact[i] if len(exact) == len(own) else None)
             if why:
                 judged.notes.append(f"output {i} {why}")
+                if any(_differs(leaf, run[i]) for run in (exact, *fine, *tensor) if len(run) == len(own)):
+                    judged.unsteady = math.inf
                 continue
             parts = [[run[i] for run in runs] for runs in (fine, tensor)]
             self._tolerance(judged, i, leaf, exact[i], parts, FLOOR + root, is_variant)
@@ -322,12 +328,14 @@ class Precision:
             return
         usual = OWN_HALF if own.dtype in _HALF else OWN
         absolute, slack = [0.0, 0.0], torch.zeros_like(exact)
+        worst = torch.zeros_like(exact)
         for part, (factor, results) in enumerate(zip((usual, TENSOR), parts)):
             if not results:
                 continue
             error = torch.stack([_clean((result.double() - exact).abs()) for result in results]).amax(0)
             absolute[part] = factor * _quantile(error)
             slack += factor * error
+            worst = torch.maximum(worst, error)
         size = _clean(exact.abs())
         scale = max(_quantile(size), float(size.mean()))
         if not is_variant:
@@ -336,11 +344,20 @@ class Precision:
         if not is_variant:
             self._tf32[i] = max(absolute[1] / scale if scale > 0 else 0.0, self._tf32.get(i, 0.0))
         absolute = absolute[0] + max(absolute[1], self._tf32.get(i, 0.0) * scale)
+        if scale > 0:
+            judged.unsteady = max(judged.unsteady, float((worst / (size + scale)).max()))
         judged.slack[i] = slack.to(torch.float32)
         judged.limits[i] = [
             absolute + floor * ULP * scale + torch.finfo(own.dtype).smallest_normal,
             floor * ULP + 2 * _HALF.get(own.dtype, 0.0),
         ]
+
+
+def _differs(own, other):
+    """Whether rounding changed whole numbers; True for others."""
+    if own.is_floating_point() or own.is_complex() or not isinstance(other, torch.Tensor):
+        return True
+    return own.shape != other.shape or own.dtype != other.dtype or not torch.equal(own, other)
 
 
 def _unjudged(own, exact):

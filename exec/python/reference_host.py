@@ -30,9 +30,11 @@ class _Session:
 
     def __init__(self, inputs, outputs):
         self.inputs, self.outputs, self.kept = inputs, outputs, None
+        self.first = {}  # by leaf: sampled elements of the first call, as wanted and as they were
 
     def close(self):
         self.kept = None
+        self.first.clear()
         self.inputs.close()
         self.outputs.close()
 
@@ -72,7 +74,6 @@ class Host:
         self._outlet = KeptOutlet(device, job["keep_bytes"])
         self._oracle = Oracle(job, device, result, check_time, self._outlet, again=True)
         self._sessions, self._last_session = {}, 0
-        self._first = {}  # by leaf: elements of what is wanted in the first call
         self._forger = None
         self._clock = self._model = self._rounds = None
 
@@ -83,7 +84,7 @@ class Host:
         kind = self._job["device"]
         visible, in_bytes = self._outlet.lay_out()
         self._result.update(
-            visible=visible,
+            visible={**visible, "varied": self._oracle.varied},
             in_bytes=gpu_memory.round_up(in_bytes, kind),
             out_bytes=gpu_memory.round_up(self._outlet.out_bytes, kind),
             call_bytes=self._oracle.peak.call_bytes,
@@ -187,14 +188,15 @@ class Host:
 
     def _follow(self, order):
         """Sums over elements in equal steps, see exec/compare/input_sensitivity.h. The first call only begins them."""
-        memory, call, leaf = self._session(order).outputs.bytes, order["call"], order["leaf"]
-        want, sums = self._want(call, leaf), (0, 0.0, 0.0)
-        raw = _room(memory, order["offset"], want.numel() * want.element_size())
+        session, call, leaf, step = self._session(order), order["call"], order["leaf"], order["step"]
+        want, sums = self._want(call, leaf), (0, 0.0, 0.0, 0.0, 0.0)
+        raw = _room(session.outputs.bytes, order["offset"], want.numel() * want.element_size())
         if call == 0:
-            self._first[leaf] = compare.in_steps(want, order["step"])
-        elif leaf in self._first:
-            sums = compare.follow(self._first[leaf], want, raw, order["step"], order["rounding"])
-        return {"followed": {"elements": sums[0], "variation": repr(sums[1]), "error": repr(sums[2])}}
+            session.first[leaf] = compare.in_steps(want, step), compare.raw_in_steps(want, raw, step)
+        elif leaf in session.first:
+            sums = compare.follow(session.first[leaf], want, raw, step, order["rounding"])
+        names = ("variation", "covariance", "own_variation", "rounding")
+        return {"followed": {"elements": sums[0], **{name: repr(x) for name, x in zip(names, sums[1:])}}}
 
     def _want(self, call, leaf):
         leaves = self._outlet.output_leaves(call)

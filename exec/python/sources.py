@@ -12,6 +12,7 @@ import types
 import numpy as np
 import torch
 
+import affine
 import older_inductor
 
 REFERENCE_FILE = "<reference>"
@@ -112,22 +113,32 @@ def build_model(model_class, arguments, seed):
     return model_class(*args, **kwargs)
 
 
-def copy_state(source_state, model):
+def copy_state(source_state, model, varied=None):
     """Gives `model` the reference's parameters and buffers wherever name and shape agree. Sentences on the
-    parameters that have nothing from there."""
+    parameters that have nothing from there.
+
+    `varied` tells which of the reference's were 0 or 1 everywhere before they got other values: {name: 0 or 1}. One whose
+    name the model does not have goes to a tensor of another name that holds the same constant and as many elements."""
     if not isinstance(model, torch.nn.Module):
         return []
-    own = []
+    own, targets = [], model.state_dict(keep_vars=True)
+    renamed = {name: was for name, was in (varied or {}).items() if not _fits_in(targets.get(name), source_state[name])}
     with torch.no_grad():
-        for name, target in model.state_dict(keep_vars=True).items():
+        for name, target in targets.items():
             value = source_state.get(name)
-            if isinstance(value, torch.Tensor) and isinstance(target, torch.Tensor) and value.shape == target.shape:
-                target.data.copy_(value)
+            if not _fits_in(target, value):
+                value = affine.renamed_value(source_state, renamed, target)
+            if value is not None:
+                target.data.copy_(value.reshape(target.shape))
             elif isinstance(target, torch.nn.Parameter):
-                own.append(_own_value(name, target, value))
+                own.append(_own_value(name, target, source_state.get(name)))
     if len(own) > MOST_OWN:
         own[MOST_OWN:] = [f"so do {len(own) - MOST_OWN} more"]
     return own
+
+
+def _fits_in(target, value):
+    return isinstance(value, torch.Tensor) and isinstance(target, torch.Tensor) and value.shape == target.shape
 
 
 def _own_value(name, target, value):

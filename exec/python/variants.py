@@ -1,21 +1,34 @@
-"""Other inputs for a task, made from its own: shifted, small, heavy-tailed, with ties.
+"""Other inputs for a task, made from its own: shifted, small, heavy-tailed, with ties, and of a size that varies along an
+axis (a stretch, a ramp).
 
 Only floating tensors that look continuous are touched, and they stay in their domain: what is positive stays positive,
 what lies in [0, 1] stays there; masks, one-hot rows, probabilities that sum to 1 and indices are left alone. Structure that
 a program may rely on stays: zeros of triangular, banded and sparse tensors, symmetric matrices, sorted rows.
 """
 
+import math
+
 import torch
 
 import layout
 
-NAMES = ("shifted", "small", "heavy_tailed", "ties")
+NAMES = ("shifted", "small", "heavy_tailed", "ties", "stretch", "ramp")
+# Those whose size varies along an axis: a reference may well lose its digits on them.
+UNEVEN = ("stretch", "ramp")
 _SAMPLED = 4096
 _SMALL = 1e-3
 _MANY_ZEROS = 0.02  # from this share on, zeros stand where they do on purpose
-# How far a variant goes: standard deviations of a shift, the factor of one element in ten. The second is tried where the
-# first goes too far for the reference.
-STRENGTHS = {"shifted": (3.0, 0.5), "heavy_tailed": (30.0, 6.0)}
+# How far a variant goes: standard deviations of a shift, the factor of one element in ten, of a stretch, of a ramp's end
+# over its beginning. The next one is tried where one goes too far for the reference; a factor below 1 makes the rest
+# smaller instead, so that no element becomes larger than the task's own.
+STRENGTHS = {
+    "shifted": (3.0, 0.5),
+    "heavy_tailed": (30.0, 6.0),
+    "stretch": (60.0, 8.0, 1 / 30),
+    "ramp": (60.0, 8.0, 1 / 30),
+}
+# The least length of an axis along which the size varies.
+_LONG = 4
 # Formulas by exp, which people may write, are given no larger numbers than this (nor than the task's own).
 STEEPEST = 40.0
 
@@ -44,7 +57,7 @@ def make(name, inputs, seed, strength=None):
 
     def change(tensor):
         nonlocal changed
-        if not looks_continuous(tensor):
+        if not looks_continuous(tensor) or (name in UNEVEN and max(tensor.shape, default=0) < _LONG):
             return tensor
         changed = True
         wide = tensor.double()
@@ -93,4 +106,53 @@ def _ties(x, positive, unit, generator, strength):
     return x
 
 
-_CHANGES = {"shifted": _shifted, "small": _small, "heavy_tailed": _heavy_tailed, "ties": _ties}
+def _uneven_axes(shape, generator):
+    """The last axis that is long enough, and any other one such."""
+    axes = [axis for axis, length in enumerate(shape) if length >= _LONG]
+    if len(axes) < 2:
+        return axes
+    other = int(torch.randint(len(axes) - 1, (), generator=generator, device=generator.device))
+    return [axes[-1], axes[other]]
+
+
+def _along(values, axis, dimensions):
+    return values.view([-1 if i == axis else 1 for i in range(dimensions)])
+
+
+def _stretch(x, positive, unit, generator, strength):
+    """A random range of the columns and one of the rows are large: a sixth to a third of each, and none of the first
+    quarter, from which a program might judge the rest."""
+    inside = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    for axis in _uneven_axes(x.shape, generator):
+        length = x.shape[axis]
+        place, size = torch.rand(2, generator=generator, dtype=torch.float64, device=generator.device).tolist()
+        count = max(1, round(length * (1 + size) / 6))
+        start = length // 4 + int(place * (length - length // 4 - count + 1))
+        index = torch.arange(length, device=x.device)
+        inside |= _along((index >= start) & (index < start + count), axis, x.dim())
+    low, high = _factors(unit, strength)
+    return torch.where(inside, x * high, x * low)
+
+
+def _ramp(x, positive, unit, generator, strength):
+    """The size grows along the columns, and along the rows."""
+    axes = _uneven_axes(x.shape, generator)
+    low, high = (math.log(factor) / len(axes) for factor in _factors(unit, strength))
+    for axis in axes:
+        x = x * _along(torch.linspace(low, high, x.shape[axis], dtype=x.dtype, device=x.device).exp(), axis, x.dim())
+    return x
+
+
+def _factors(unit, strength):
+    """Of the small and of the large elements."""
+    return (min(strength, 1 / strength), 1.0) if unit or strength < 1 else (1.0, strength)
+
+
+_CHANGES = {
+    "shifted": _shifted,
+    "small": _small,
+    "heavy_tailed": _heavy_tailed,
+    "ties": _ties,
+    "stretch": _stretch,
+    "ramp": _ramp,
+}
