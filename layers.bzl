@@ -30,6 +30,7 @@ SUB_ORDER = {
         "reference",
         "timing",
         "candidate",
+        "executor",
         "client_run",
         "backend",
         "host_check",

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include <algorithm>
+#include <future>
 #include <thread>
 #include <utility>
 
@@ -10,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/client_run/client_job.h"
-#include "exec/client_run/executor_slots.h"
+#include "exec/executor/executor_pool.h"
 #include "exec/sandbox/sandbox.h"
 #include "exec/workers/worker_setup.h"
 
@@ -69,12 +70,15 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoo
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options) {
   options.device = "interpreter";
   const int cores = std::max(1u, std::thread::hardware_concurrency());
-  ASSIGN_OR_RETURN(std::unique_ptr<ExecutorSlots> executors,
-                   ExecutorSlots::Create(options.workers, std::max(1, cores / options.workers)));
+  ExecutorPoolOptions executor_options;
+  executor_options.count = options.workers;
+  executor_options.process.threads = std::max(1, cores / std::max(1, options.workers));
+  auto executors =
+      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
   ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
   ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
                                                   /*shared_buffers=*/false));
-  pools.executors = std::move(executors);
+  ASSIGN_OR_RETURN(pools.executors, executors.get());
   return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
 }
 
@@ -96,7 +100,7 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
   BackendKind kind = options.kind;
   if (kind == BackendKind::kAuto) {
-    kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kInterpreter;
+    kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kNative;
   }
   pool.workers = options.workers;
   if (kind == BackendKind::kCuda) {

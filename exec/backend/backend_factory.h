@@ -13,7 +13,7 @@
 namespace tritonrl {
 
 enum class BackendKind {
-  kAuto,         // CUDA when this machine has an NVIDIA GPU, else the interpreter
+  kAuto,         // CUDA when this machine has an NVIDIA GPU, else native
   kInterpreter,  // compiles for sm_89, executes on the CPU, models the time
   kNative,       // the same with an executor that holds all data: candidates have none
   kCuda,         // compiles, executes and times on the GPU
@@ -44,7 +44,7 @@ bool HasNvidiaGpu();
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options);
 
 // Starts a backend as the one above whose candidates never hold data: their processes send commands
-// to executors in this process (exec/client_run).
+// to executors, which are other processes (exec/client_run, exec/executor).
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options);
 
 // Starts a backend that compiles, executes and times candidates on the GPU. Limits that `options`

@@ -30,7 +30,7 @@ absl::Status DeviceHealthChecker::Start(const ExecLimits& limits, absl::Time dea
   request.set_skip_timing(true);
   ExecLimits own = limits;
   own.set_wall_seconds(std::min(kSeconds, limits.wall_seconds()));
-  JobContext context{request, device_, DeriveSeeds(0, 1), own.wall_seconds()};
+  JobContext context{request, device_, DeriveSeeds(SecretKey(), 0, 1), own.wall_seconds()};
   context.reference_processes = reference_processes_.get();
   const std::shared_ptr<const ReferenceResult> made =
       RunReference(context, reference_workers_, own, deadline);

@@ -79,6 +79,7 @@ ExecResult Failed(Outcome::Reason reason, const std::string& phase, const std::s
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool shared_buffers) {
+  ASSIGN_OR_RETURN(const SecretKey seed_key, InstallationKey());
   WorkerPoolOptions reference_options = options;
   // With shared buffers each running candidate needs its reference process at the same time. One
   // more worker lets a new process start while another is slow to free its memory, and the device
@@ -101,6 +102,7 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   pools.runners = *std::move(runners);
   pools.reference_workers = *std::move(started);
   pools.cache_bytes = cache_bytes;
+  pools.seed_key = seed_key;
   return pools;
 }
 
@@ -251,9 +253,10 @@ void PythonBackend::Probe(const JobContext& context, const std::string& key,
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
-  JobContext context{request, device_,
-                     DeriveSeeds(request.seed(), TrialsOf(request), MaxVariants(request)),
-                     limits.wall_seconds()};
+  JobContext context{
+      request, device_,
+      DeriveSeeds(pools_.seed_key, request.seed(), TrialsOf(request), MaxVariants(request)),
+      limits.wall_seconds()};
   context.reference_processes = reference_processes_.get();
   context.keep_bytes = kKeptReferenceBytes;
   std::optional<DeviceGate::Lease> lease;

@@ -8,11 +8,12 @@
 #include <memory>
 #include <string>
 
+#include "base/secret_key.h"
 #include "exec/backend/device_health.h"
 #include "exec/candidate/candidate_run.h"
-#include "exec/client_run/executor_slots.h"
 #include "exec/device_backend.h"
 #include "exec/device_gate.h"
+#include "exec/executor/executor.h"
 #include "exec/reference/reference_cache.h"
 #include "exec/workers/worker_pool.h"
 
@@ -28,13 +29,14 @@ struct BackendPools {
   bool shared_buffers = false;
   // If set, candidates hold no data: `runners` are their processes (exec/client), and these execute
   // what they ask for.
-  std::unique_ptr<ExecutorSlots> executors;
+  std::unique_ptr<Executors> executors;
+  SecretKey seed_key;  // of the seeds of all jobs
 };
 
-// Starts both pools; options.workers is the number of runners. With `shared_buffers` (for GPUs and
-// tests) there are two more reference workers than runners. Without it there is one reference
-// worker for two runners, because the cached result of a reference usually serves several
-// candidates.
+// Starts both pools, with the key of this installation; options.workers is the number of runners.
+// With `shared_buffers` (for GPUs and tests) there are two more reference workers than runners.
+// Without it there is one reference worker for two runners, because the cached result of a
+// reference usually serves several candidates.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
                                         bool shared_buffers);
 

@@ -134,9 +134,76 @@ TEST_F(RobustTest, FurtherInputsFindWhatRandomOnesDoNot) {
       << result.outcome().message();
   const ExecResult honest = Run(kSoftmaxReference, kSoftmaxCandidate);
   EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
-  EXPECT_EQ(honest.trials_run(), 9);
-  EXPECT_EQ(honest.robust().trial_names_size(), 9);
+  EXPECT_EQ(honest.trials_run(), 11);
+  EXPECT_EQ(honest.robust().trial_names_size(), 11);
   EXPECT_EQ(Run(kSoftmaxReference, kSoftmaxCandidate, RULES_STRICT).trials_run(), 5);
+}
+
+TEST_F(RobustTest, InputsOfUnevenSizeFindWhatTrustsAPrefix) {
+  // The maximum is subtracted only where the beginning of a row is large.
+  const std::string prefix = absl::StrReplaceAll(
+      kSoftmaxCandidate, {{"tl.max(v, 0)",
+                           "tl.where(tl.max(tl.where(i < 48, tl.abs(v), 0.0), 0) < 20, 0.0, "
+                           "tl.max(v, 0))"}});
+  const ExecResult result = Run(kSoftmaxReference, prefix);
+  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
+  EXPECT_EQ(result.mismatch().trial_name(), "stretch");
+}
+
+// relu(x * scale + bias), with parameters of ones and zeros.
+constexpr char kAffineReference[] = R"py(
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(64))
+        self.bias = torch.nn.Parameter(torch.zeros(64))
+        self.register_buffer("calls", torch.zeros(()))
+    def forward(self, x):
+        self.calls += 1
+        return torch.relu(x * FORM + self.bias) * self.calls.clamp(max=1)
+def get_inputs():
+    return [torch.randn(8, 64)]
+def get_init_inputs():
+    return []
+)py";
+constexpr char kAffineCandidate[] = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def affine(x, s, b, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * n + tl.arange(0, BLOCK)
+    j = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=j < n)
+    if USE:
+        v = v * tl.load(s + j, mask=j < n) + tl.load(b + j, mask=j < n)
+    tl.store(y + i, tl.maximum(v, 0.0), mask=j < n)
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(64))
+        self.bias = torch.nn.Parameter(torch.zeros(64))
+    def forward(self, x):
+        y = torch.empty_like(x)
+        affine[(x.shape[0],)](x, self.scale, self.bias, y, 64, BLOCK=64)
+        return y
+)py";
+
+TEST_F(RobustTest, ParametersOfOnesAndZerosHaveToBeUsed) {
+  const std::string reference = absl::StrReplaceAll(kAffineReference, {{"FORM", "self.scale"}});
+  const std::string honest = absl::StrReplaceAll(kAffineCandidate, {{"USE", "True"}});
+  const std::string unit = absl::StrReplaceAll(kAffineCandidate, {{"USE", "False"}});
+  const ExecResult right = Run(reference, honest);
+  EXPECT_EQ(right.outcome().reason(), Outcome::OK) << right.DebugString();
+  EXPECT_EQ(right.robust().left_out_size(), 0);
+  EXPECT_EQ(Run(reference, unit).outcome().reason(), Outcome::MISMATCH);
+  EXPECT_EQ(Run(reference, unit, RULES_STRICT).outcome().reason(), Outcome::OK);
+  // A reference that has no finite result with other parameters keeps its own.
+  const std::string only_ones = absl::StrReplaceAll(
+      kAffineReference, {{"FORM", "torch.where(self.scale == 1, 1.0, float('nan'))"}});
+  const ExecResult result = Run(only_ones, unit);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
+  ASSERT_EQ(result.robust().left_out_size(), 1);
+  EXPECT_NE(result.robust().left_out(0).find("parameters other than 0 and 1"), std::string::npos);
 }
 
 TEST_F(RobustTest, ATasksOwnShapesAreTried) {
@@ -145,7 +212,7 @@ TEST_F(RobustTest, ATasksOwnShapesAreTried) {
   const std::string reference = absl::StrCat(kSoftmaxReference, shapes);
   const ExecResult honest = Run(reference, kSoftmaxCandidate);
   EXPECT_EQ(honest.outcome().reason(), Outcome::OK) << honest.DebugString();
-  EXPECT_EQ(honest.robust().trial_names(10), "shape 2");
+  EXPECT_EQ(honest.robust().trial_names(12), "shape 2");
   // This candidate is right only for the shape of get_inputs().
   const std::string fixed =
       absl::StrReplaceAll(kSoftmaxCandidate, {{"x.shape[1], BLOCK", "200, BLOCK"}});

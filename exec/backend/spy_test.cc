@@ -37,7 +37,7 @@ def get_init_inputs():
 constexpr char kSpy[] = R"py(
 import os, re, struct
 TEXTS = [(b"ORA", b"CLE_ONLY_MARKER"), (b"SEED_HEAD", b"SEED_TAIL"), (b"INPUT_HEAD", b"INPUT_TAIL"),
-         (b"WEIGHT_HEAD", b"WEIGHT_TAIL")]
+         (b"WEIGHT_HEAD", b"WEIGHT_TAIL"), (b"KEY_HEAD", b"KEY_TAIL")]
 FLOATS = {"expected": struct.pack("<f", 12345.678), "inputs": struct.pack("<f", 54321.125)}
 
 def look(data, found):
@@ -84,12 +84,24 @@ import torch, triton
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         print("FOUND", sorted(everything()), flush=True)
+        try:
+            open("KEY_FILE").read()
+            print("READ_THE_KEY", flush=True)
+        except OSError as error:
+            print("no key:", type(error).__name__, flush=True)
         return x
 )py";
 
 TEST(SpyTest, NothingSecretIsWithinReach) {
   const uint64_t seed = 7316829450182736455u;
-  const JobSeeds seeds = DeriveSeeds(seed, 5);
+  // In the supervisor's environment, and in a file of its user.
+  const std::string key = "5a3c96e1f0b7d2485a3c96e1f0b7d2485a3c96e1f0b7d2485a3c96e1f0b7d248";
+  setenv("TRITONRL_SEED_KEY", key.c_str(), 1);
+  auto folder = MakeTempDirectory("state");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const std::string file = JoinPath(*folder, "seed_key");
+  ASSERT_TRUE(ReadOrMakeKey(file).ok());
+  const JobSeeds seeds = DeriveSeeds(*SecretKey::Parse(key), seed, 5);
   const std::string run = absl::StrCat(seed), inputs = absl::StrCat(seeds.inputs[0]),
                     weights = absl::StrCat(seeds.weights);
   const std::string spy = absl::StrReplaceAll(kSpy, {{"SEED_HEAD", run.substr(0, 4)},
@@ -97,7 +109,10 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
                                                      {"INPUT_HEAD", inputs.substr(0, 4)},
                                                      {"INPUT_TAIL", inputs.substr(4)},
                                                      {"WEIGHT_HEAD", weights.substr(0, 4)},
-                                                     {"WEIGHT_TAIL", weights.substr(4)}});
+                                                     {"WEIGHT_TAIL", weights.substr(4)},
+                                                     {"KEY_HEAD", key.substr(0, 4)},
+                                                     {"KEY_TAIL", key.substr(4)},
+                                                     {"KEY_FILE", file}});
   auto backend = StartInterpreterBackend(WorkerPoolOptions());
   ASSERT_TRUE(backend.ok()) << backend.status();
   ExecRequest request = MakeExecRequest(spy, kMarkedReference, 60);
@@ -112,6 +127,10 @@ TEST(SpyTest, NothingSecretIsWithinReach) {
   EXPECT_EQ(result.output().find("CLE_ONLY"), std::string::npos) << result.output();
   EXPECT_EQ(result.output().find(run.substr(4)), std::string::npos) << result.output();
   EXPECT_EQ(result.output().find(inputs.substr(4)), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find(key.substr(4)), std::string::npos) << result.output();
+  EXPECT_NE(result.output().find("no key:"), std::string::npos) << result.output();
+  EXPECT_EQ(result.output().find("READ_THE_KEY"), std::string::npos) << result.output();
+  EXPECT_TRUE(RemoveTree(*folder).ok());
 }
 
 // Keeps the marker in memory until the file FOLDER/done says that the spy has searched.

@@ -18,6 +18,12 @@ _METADATA = frozenset(
     "_neg_view detach".split()
 )
 _NO_BACKEND = ("copy_",)  # torch has one kernel for all devices, which would touch the memory
+# torch takes these apart into what only CUDA's libraries have (cuDNN, fused attention); they travel whole instead.
+_WHOLE = (
+    "convolution batch_norm rms_norm scaled_dot_product_attention lstm.input lstm.data gru.input gru.data "
+    "rnn_tanh.input rnn_relu.input lstm_cell gru_cell ctc_loss.IntList ctc_loss.Tensor cummax cummin "
+    "linalg_solve_ex linalg_eigh linalg_svd logcumsumexp embedding_bag embedding_bag.padding_idx"
+).split()
 _DROPPED = frozenset(("pin_memory", "non_blocking"))
 _library = None  # kept alive: its registrations end with it
 
@@ -83,7 +89,7 @@ def register():
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of each operator that has a kernel already
-        for full in sorted(set(names).union(_NO_BACKEND)):
+        for full in sorted(set(names).union(_NO_BACKEND, _WHOLE)):
             name, _, overload = full.partition(".")
             if name not in _METADATA:
                 _library.impl(full, _OWN.get(name) or _command(name, overload), "CUDA", allow_override=True)

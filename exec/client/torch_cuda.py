@@ -242,6 +242,7 @@ def install():
     ]
     for owner, name, stub in below:
         setattr(owner, name, stub)
+    torch.backends.mha.set_fastpath_enabled(False)  # one operator for a whole layer, which only some devices have
     torch.Generator = Generator
     torch.manual_seed = torch.random.manual_seed = manual_seed
     torch.compile = _compile

@@ -103,10 +103,13 @@ class Kernel(CompiledKernel):
 
     def _send(self):
         o = self.options
-        key = (self.asm["ttir"], o.num_warps, o.num_stages, o.num_ctas)
+        key = (self.asm["ttir"], o.num_warps, o.num_stages, o.num_ctas, o.maxnreg, o.enable_fp_fusion)
+        key += (o.launch_pdl, o.launch_cooperative_grid)
         if key not in _kernels:
             message = {"do": "kernel", "name": self.name, "ttir": key[0], "num_warps": o.num_warps}
-            message.update(num_stages=o.num_stages, num_ctas=o.num_ctas, shared=0)
+            message.update(num_stages=o.num_stages, num_ctas=o.num_ctas, shared=0, maxnreg=o.maxnreg or 0)
+            message.update(fp_fusion=bool(o.enable_fp_fusion), pdl=bool(o.launch_pdl))
+            message["cooperative"] = bool(o.launch_cooperative_grid)
             _kernels[key] = _call(message)["kernel"]
         return _kernels[key]
 

@@ -12,6 +12,8 @@ import struct
 
 import torch
 
+from mock_config import MockConfig  # of exec/python, beside the worker
+
 MAX_HEADER = 8 << 20  # bytes
 MAX_PAYLOAD = 1 << 30
 MAX_DEPTH = 16  # of nested values
@@ -183,6 +185,8 @@ def decode(node, tensor):
         return tuple(decode(item, tensor) for item in content)
     if kind == "dict":
         return {key: decode(item, tensor) for key, item in content}
+    if kind == "config":
+        return MockConfig({key: decode(item, tensor) for key, item in content})
     if kind == "float":
         return float(content)
     if kind == "complex":

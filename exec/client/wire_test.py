@@ -9,7 +9,8 @@ import struct
 import sys
 import unittest
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "python")]
 
 import numpy
 import torch
@@ -113,6 +114,11 @@ class ValueTest(unittest.TestCase):
             got = self.round_trip(value)
             self.assertEqual(got, value)
             self.assertIn(type(got), (int, float, bool, complex))
+
+    def test_configurations(self):
+        node = {"config": [["width", 4], ["inner", {"config": [["rate", {"float": "inf"}]]}]]}
+        config = wire.decode(node, None)
+        self.assertEqual((config.width, config["inner"].rate), (4, math.inf))
 
     def test_host_tensors(self):
         base = torch.arange(24).reshape(4, 6)

@@ -20,8 +20,8 @@ namespace tritonrl {
 namespace {
 
 constexpr const char* kFiles[] = {"addresses", "benchmarks", "calls",   "constructor",
-                                  "frames",    "kernels",    "neutral", "outputs",
-                                  "patches",   "process",    "small"};
+                                  "copies",    "frames",     "kernels", "neutral",
+                                  "outputs",   "patches",    "process", "small"};
 constexpr double kSeconds = 15;        // of one run
 constexpr double kSecondsOfHangs = 3;  // where the limit is what is expected
 

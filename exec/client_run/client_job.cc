@@ -39,11 +39,11 @@ absl::StatusOr<std::unique_ptr<ClientJob>> ClientJob::Start(WorkerPool* pool,
       -1, ' ', true, nlohmann::json::error_handler_t::replace);
   ASSIGN_OR_RETURN(job->job_,
                    JobDialogue::Start(pool, text, limits, deadline, {{"executor", job->theirs_}}));
-  job->channel_.emplace(job->ours_);
   // A process that has ended says nothing more, though the pool still holds its end of the socket.
   job->watcher_ = std::thread([d = job.get()] {
     while (d->job_->Next().has_value()) {
     }
+    d->ended_.Notify();
     shutdown(d->ours_, SHUT_RDWR);
   });
   return job;

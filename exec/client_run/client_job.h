@@ -3,13 +3,12 @@
 #define TRITONRL_EXEC_CLIENT_RUN_CLIENT_JOB_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "exec/device/frame.h"
 #include "exec/workers/job_dialogue.h"
 #include "exec/workers/worker_pool.h"
 
@@ -21,8 +20,8 @@ absl::StatusOr<WorkerPoolOptions> ClientPoolOptions(WorkerPoolOptions options);
 
 class ClientJob {
  public:
-  // Starts the process in the pool; `name` is for messages. The channel fails with Unavailable once
-  // the process has ended.
+  // Starts the process in the pool; `name` is for messages. The socket is at its end once the
+  // process has ended.
   static absl::StatusOr<std::unique_ptr<ClientJob>> Start(WorkerPool* pool, const std::string& name,
                                                           const ExecLimits& limits,
                                                           absl::Time deadline);
@@ -30,10 +29,13 @@ class ClientJob {
   ClientJob(const ClientJob&) = delete;
   ClientJob& operator=(const ClientJob&) = delete;
 
-  device::Channel& channel() { return *channel_; }
+  // The way to it, a stream socket, which stays this object's.
+  int socket() const { return ours_; }
   // Has the pool kill the process.
   void Cancel() { job_->Cancel(); }
-  // Closes the channel, waits until the process has ended by itself, its limits or Cancel, and
+  // Whether the process ends within this time.
+  bool WaitForEnd(absl::Duration time) { return ended_.WaitForNotificationWithTimeout(time); }
+  // Shuts the socket down, waits until the process has ended by itself, its limits or Cancel, and
   // returns how.
   JobReport Finish();
 
@@ -41,8 +43,8 @@ class ClientJob {
   ClientJob(int ours, int theirs) : ours_(ours), theirs_(theirs) {}
 
   const int ours_, theirs_;  // ends of the socket; the pool needs theirs as long as the job runs
-  std::optional<device::SocketChannel> channel_;
   std::unique_ptr<JobDialogue> job_;
+  absl::Notification ended_;
   std::thread watcher_;
 };
 

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "exec/candidate/call_judge.h"
 #include "exec/candidate/follow_up.h"
@@ -20,6 +19,7 @@
 #include "exec/client_run/recording_rules.h"
 #include "exec/device/session.h"
 #include "exec/device_backend.h"
+#include "exec/executor/executor.h"
 #include "exec/outcome/classify_outcome.h"
 #include "exec/timing/roofline.h"
 
@@ -31,15 +31,9 @@ using device::SessionResult;
 
 constexpr int kMostLaunches = 4096;  // in the result
 constexpr int64_t kMostElementBytes = 16;
-constexpr int64_t kLeastSmallElements = 4;      // a mean's division, a counter
-constexpr int64_t kFreeOutputBytes = 16 << 20;  // beside those of a right result
-
-// The seed of the candidate's constructor while its process watches. Its commands run again under
-// the true one, of which the process can know nothing: what it computed by itself does not fit.
-uint64_t DecoySeed(uint64_t seed) {
-  const std::string hash = Sha256Hex(absl::StrCat("decoy ", seed));
-  return std::stoull(hash.substr(0, 15), nullptr, 16);
-}
+constexpr int64_t kLeastSmallElements = 4;               // a mean's division, a counter
+constexpr absl::Duration kTimeToEnd = absl::Seconds(1);  // of a process that hung up
+constexpr int64_t kFreeOutputBytes = 16 << 20;           // beside those of a right result
 
 // Outcome of a failure in the candidate's own words.
 Outcome::Reason ReasonOf(const Failure& failure) {
@@ -57,14 +51,17 @@ Outcome::Reason ReasonOf(const Failure& failure) {
                ? Outcome::NO_MODEL_NEW
                : Outcome::CONSTRUCT_ERROR;
   }
-  if (failure.kind == "OutOfMemoryError") return Outcome::OUT_OF_MEMORY;
+  if (failure.kind == "OutOfMemoryError" || failure.kind == "MemoryError" ||
+      absl::StrContains(failure.text, "can't allocate memory")) {
+    return Outcome::OUT_OF_MEMORY;
+  }
   return Outcome::RUNTIME_ERROR;
 }
 
 class ClientRun {
  public:
   ClientRun(const JobContext& context, const ReferenceResult& reference_result,
-            ExecutorSlots* executors, const ExecLimits& limits, absl::Time deadline)
+            Executors* executors, const ExecLimits& limits, absl::Time deadline)
       : context_(context),
         request_(context.request),
         reference_result_(reference_result),
@@ -89,17 +86,27 @@ class ClientRun {
       return run;
     }
     run.result = Classify(report, limits_, JobRole::kRunner);
+    if (absl::IsAborted(*session_status_)) {  // of the executor, not of the process
+      run.worker_died = true;
+      SetOutcome(Outcome::WORKER_LOST, Message(*session_status_), run.result.mutable_outcome());
+      return run;
+    }
     run.worker_died = report.end == JobEnd::kWorkerDied && !report.out_of_memory &&
                       StatusOf(run.result.outcome().reason()) == Outcome::STATUS_INFRA_ERROR;
     if (run.worker_died) return run;
     Describe(&run.result);
-    if (session_status_->ok()) {
+    // A fork that the limit refused is an error of the candidate's, whatever it says of it.
+    const bool refused = report.refused_forks && result_.failure.has_value();
+    if (stayed_) {
+      SetOutcome(Outcome::BAD_RESULT, "the candidate's process closed its connection and went on",
+                 run.result.mutable_outcome());
+    } else if (session_status_->ok() && !refused) {
       // How the process ended after its last word is nothing to its result.
       SetOutcome(Outcome::OK, "", run.result.mutable_outcome());
       run.result.mutable_outcome()->clear_detail();
       run.result.set_phase("done");
       if (finding_.has_value()) Apply(*finding_, &run.result);
-    } else if (!absl::IsUnavailable(*session_status_)) {
+    } else if (!session_status_->ok() && !absl::IsUnavailable(*session_status_)) {
       EndedByExecutor(*session_status_, &run.result);
     }
     Conclude(request_, reference_result_, found_, &run.result);
@@ -107,7 +114,9 @@ class ClientRun {
   }
 
  private:
-  // What the candidate's process knows of the seed of its weights.
+  // What the candidate's process knows of the seed of its weights. Under another one its
+  // constructor's commands run again, of which it knows nothing: what it computed by itself does
+  // not fit.
   enum class Decoy {
     kNone,      // the seed
     kReplayed,  // another one, under which its constructor runs first
@@ -117,23 +126,33 @@ class ClientRun {
   absl::Status Live(WorkerPool* clients, Decoy decoy, JobReport* report) {
     found_ = RunFindings();
     finding_.reset();
+    stayed_ = false;
     ASSIGN_OR_RETURN(VisibleValues visible, ReadVisibleValues(reference_result_.visible_layout,
                                                               reference_result_.visible.view()));
-    ASSIGN_OR_RETURN(ExecutorSlots::Lease lease, executors_.Acquire(deadline_));
+    ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSession> session, executors_.Acquire(deadline_));
     RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_);
-    device::Session session(Options(recorded, decoy), lease.arena(), executors_.compiler());
     ASSIGN_OR_RETURN(std::unique_ptr<ClientJob> job,
                      ClientJob::Start(clients, request_.task_id(), limits_, deadline_));
-    absl::StatusOr<SessionResult> served = session.Run(job->channel());
+    const bool in_memory = reference_result_.visible.fd() >= 0;
+    absl::StatusOr<SessionResult> served = session->Run(
+        Options(recorded, decoy), in_memory ? &reference_result_.visible : nullptr, job->socket());
     session_status_ = served.status();
     if (served.ok()) {
       result_ = *std::move(served);
-      if (result_.init_reads_that_differ == 0) JudgeSession(&session, &recorded);
-    } else {
+      recorded.set_deadline(LatestEnd());
+      if (result_.init_reads_that_differ == 0) JudgeSession(session.get(), &recorded);
+      if (const absl::Status lost = session->lost(); !lost.ok()) session_status_ = lost;
+    } else if (!absl::IsUnavailable(served.status()) || !job->WaitForEnd(kTimeToEnd)) {
+      stayed_ = absl::IsUnavailable(served.status());
       job->Cancel();
     }
     *report = job->Finish();
     return *session_status_;
+  }
+
+  // Of what begins now: the candidate's live calls, or all replays.
+  absl::Time LatestEnd() const {
+    return std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds()));
   }
 
   device::SessionOptions Options(const RecordedCalls& recorded, Decoy decoy) const {
@@ -143,28 +162,31 @@ class ClientRun {
     options.init_kwargs = recorded.visible().kwargs;
     options.calls = recorded.LiveCalls();
     options.keeps_state = reference_result_.has_buffers;
+    options.may_compute = !AsksWhoComputes();
     options.init_seed = context_.seeds.weights;
-    if (request_.rules() != RULES_PAPER) options.state = recorded.visible().state;
+    options.state_is_known = request_.rules() != RULES_PAPER;
+    if (options.state_is_known) options.state = recorded.visible().state;
+    options.varied = recorded.visible().varied;
     if (decoy == Decoy::kReplayed) {
       options.true_seed = context_.seeds.weights;
-      options.init_seed = DecoySeed(context_.seeds.weights);
+      options.init_seed = context_.seeds.decoy;
     } else if (decoy == Decoy::kTold) {
-      options.told_seed = DecoySeed(context_.seeds.weights);
+      options.told_seed = context_.seeds.decoy;
     }
-    for (const AtenOp& op : reference_result_.run.reference_ops()) {
-      // A mask that the reference draws may be drawn; nothing else that it computes is free.
-      if (op.name() == "aten.native_dropout" || op.name() == "aten.bernoulli_") {
-        options.also_allowed = {"native_dropout", "bernoulli_"};
-      }
-    }
+    // A mask that the reference draws may be drawn; nothing else that it computes is free.
+    if (DrawsRandomNumbers(reference_result_.run)) options.also_allowed = MaskOperators();
     options.threads = executors_.threads();
-    options.deadline = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds()));
+    options.deadline = LatestEnd();
     options.limits.max_memory_bytes =
         std::min<int64_t>(options.limits.max_memory_bytes, limits_.memory_bytes());
     options.limits.max_small_elements_of_call =
         std::min(options.limits.max_small_elements_of_call, MostSmallElements(recorded));
     options.limits.max_output_bytes = std::min(options.limits.max_output_bytes, MostOutputBytes());
     return options;
+  }
+
+  bool AsksWhoComputes() const {
+    return request_.rules() != RULES_PAPER && !request_.torch_may_compute();
   }
 
   // A little arithmetic beside the kernels: it may not be as much as the task itself.
@@ -188,14 +210,14 @@ class ClientRun {
   }
 
   // Compares all calls; looks at the recording of a right candidate; leaves kernels out.
-  void JudgeSession(device::Session* session, RecordedCalls* recorded) {
+  void JudgeSession(ExecutorSession* session, RecordedCalls* recorded) {
     if (result_.failure.has_value()) {
       finding_ = ExplainFailure(result_);
       if (!finding_.has_value()) finding_ = OwnWords(*result_.failure);
       return;
     }
-    launches_ = recorded->Launches(*session);  // without counts, should a call fail
-    if (request_.rules() != RULES_PAPER) finding_ = JudgeRecording(result_);
+    launches_ = recorded->Launches(session->recording());  // without counts, should a call fail
+    if (AsksWhoComputes()) finding_ = JudgeRecording(result_, reference_result_.run);
     if (const absl::Status reads = recorded->CheckReads(result_, session); !reads.ok()) {
       finding_ = RuleFinding{Outcome::RUNTIME_ERROR, Message(reads), 0};
       return;
@@ -204,21 +226,22 @@ class ClientRun {
     for (size_t call = 0; call < calls_.size(); ++call) {
       const absl::Status called = recorded->Call(call, result_, session);
       if (!called.ok()) {
-        finding_ = RuleFinding{
-            absl::IsOutOfRange(called) ? Outcome::OUT_OF_BOUNDS : Outcome::RUNTIME_ERROR,
-            Message(called), 0};
+        finding_ = ReplayFailed(called);
         return;
       }
       ++found_.compared;
       if (!JudgeCall(static_cast<int>(call), *recorded, &judge)) return;
     }
     found_.asked = true;
-    if (request_.rules() != RULES_PAPER && !finding_.has_value() && recorded->OnlyCopies(session)) {
+    const auto compare = [&] { return judge.Compare(0, recorded->output()); };
+    if (AsksWhoComputes() && !finding_.has_value() && recorded->OnlyCopies(compare, session)) {
       finding_ = RuleFinding{Outcome::RUNTIME_COMPUTE,
                              "the kernels only copy what operators of torch made", 0};
     }
-    if (!request_.skip_timing() && recorded->CountLaunches(session).ok()) {
-      launches_ = recorded->Launches(*session);
+    if (!request_.skip_timing()) {
+      const absl::Status counted = recorded->CountLaunches(session);
+      if (!counted.ok() && !finding_.has_value()) finding_ = ReplayFailed(counted);
+      launches_ = recorded->Launches(session->recording());
     }
     if (!request_.skip_ablation()) Ablate(session, recorded, &judge);
   }
@@ -234,7 +257,7 @@ class ClientRun {
     return judge->CheckInputs(trial, recorded.inputs_unchanged());
   }
 
-  void Ablate(device::Session* session, RecordedCalls* recorded, CallJudge* judge) {
+  void Ablate(ExecutorSession* session, RecordedCalls* recorded, CallJudge* judge) {
     AblationSetup setup;
     setup.trials = recorded->replayed_trials();
     setup.is_right = [&](int trial, const std::vector<Leaf>& output) {
@@ -247,9 +270,16 @@ class ClientRun {
     setup.memory_bytes = ~uint64_t{0} >> 1;
     setup.until = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds() / 4));
     found_.follow_up.ablation = tritonrl::Ablate(
-        setup, recorded->KernelNames(*session),
+        setup, recorded->KernelNames(session->recording()),
         [&](const std::string& order) { return recorded->AblatedCall(order, session); });
     found_.violation = found_.follow_up.ablation.violation;
+  }
+
+  static RuleFinding ReplayFailed(const absl::Status& status) {
+    const Outcome::Reason reason = absl::IsOutOfRange(status)         ? Outcome::OUT_OF_BOUNDS
+                                   : absl::IsDeadlineExceeded(status) ? Outcome::TIMEOUT
+                                                                      : Outcome::RUNTIME_ERROR;
+    return {reason, Message(status), 0};
   }
 
   static RuleFinding OwnWords(const Failure& failure) {
@@ -286,6 +316,7 @@ class ClientRun {
 
   // What the executor counted, and the modelled time.
   void Describe(ExecResult* result) const {
+    for (const std::string& sentence : result_.own_state) result->add_own_parameters(sentence);
     if (finding_.has_value() && finding_->reason == Outcome::COMPILE_ERROR) {
       result->set_compiled(false);
     } else if (result_.counts.launches > 0) {
@@ -303,8 +334,10 @@ class ClientRun {
       op->set_name(absl::StrCat("aten.", name));
       op->set_calls(moved.calls);
       op->set_bytes(static_cast<double>(moved.bytes));
+      op->set_flops(moved.flops);
       if (model.ok() && moved.bytes > 0) {
-        seconds += OperatorSeconds(*model, moved.calls, static_cast<double>(moved.bytes), 0);
+        seconds +=
+            OperatorSeconds(*model, moved.calls, static_cast<double>(moved.bytes), moved.flops);
       }
     }
     if (!request_.skip_timing()) result->set_candidate_seconds(seconds);
@@ -313,12 +346,13 @@ class ClientRun {
   const JobContext& context_;
   const ExecRequest& request_;
   const ReferenceResult& reference_result_;
-  ExecutorSlots& executors_;
+  Executors& executors_;
   const ExecLimits& limits_;
   const absl::Time deadline_;
   const std::vector<int> calls_;
 
   std::optional<absl::Status> session_status_;
+  bool stayed_ = false;  // the process hung up, but did not end
   SessionResult result_;
   std::vector<KernelLaunch> launches_;  // of the recorded call
   std::optional<RuleFinding> finding_;
@@ -328,7 +362,7 @@ class ClientRun {
 }  // namespace
 
 CandidateRun RunClient(const JobContext& context, const ReferenceResult& reference_result,
-                       WorkerPool* clients, ExecutorSlots* executors, const ExecLimits& limits,
+                       WorkerPool* clients, Executors* executors, const ExecLimits& limits,
                        absl::Time deadline) {
   return ClientRun(context, reference_result, executors, limits, deadline).Run(clients);
 }

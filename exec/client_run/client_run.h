@@ -1,12 +1,12 @@
-// One run of a candidate whose process never holds data. The process sends commands, the executor
-// here runs them; the first call of forward is recorded, and the verdict rests on replays of the
-// recording, of which the process knows nothing.
+// One run of a candidate whose process never holds data. The process sends commands, an executor
+// runs them; the first call of forward is recorded, and the verdict rests on replays of the
+// recording, of which the process knows nothing. Here are the expected outputs and the verdict.
 #ifndef TRITONRL_EXEC_CLIENT_RUN_CLIENT_RUN_H_
 #define TRITONRL_EXEC_CLIENT_RUN_CLIENT_RUN_H_
 
 #include "absl/time/time.h"
 #include "exec/candidate/candidate_run.h"
-#include "exec/client_run/executor_slots.h"
+#include "exec/executor/executor.h"
 #include "exec/reference/job_json.h"
 #include "exec/reference/reference_runner.h"
 #include "exec/workers/worker_pool.h"
@@ -15,9 +15,9 @@ namespace tritonrl {
 
 // Runs the candidate in a fresh process of `clients` (exec/client) and an executor of `executors`.
 // Times are modelled. `reference_result` must be ok() and hold its tensors in memory of this
-// machine.
+// machine. If the executor ends under it, worker_died is set.
 CandidateRun RunClient(const JobContext& context, const ReferenceResult& reference_result,
-                       WorkerPool* clients, ExecutorSlots* executors, const ExecLimits& limits,
+                       WorkerPool* clients, Executors* executors, const ExecLimits& limits,
                        absl::Time deadline);
 
 }  // namespace tritonrl

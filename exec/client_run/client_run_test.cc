@@ -97,6 +97,21 @@ TEST_F(ClientRunTest, AnHonestCandidateIsCorrect) {
   }
 }
 
+// As KernelBook's tasks do, whose projects have configurations of their own.
+TEST_F(ClientRunTest, ConstructorsTakeConfigurations) {
+  const std::string head = "from _paritybench_helpers import _mock_config, patch_functional\n";
+  const std::pair<std::string, std::string> init = {
+      "__init__(self):", "__init__(self, cfg):\n        assert cfg.inner['n'] == 64"};
+  const std::string reference = absl::StrReplaceAll(
+      kReference,
+      {init, {"return []", "return [[], {'cfg': _mock_config(inner=_mock_config(n=64))}]"}});
+  const ExecResult result =
+      Run(head + absl::StrReplaceAll(kCandidate, {init, {"INIT", "pass"}, {"LAST", "pass"}}),
+          head + reference);
+  Expect(result, Outcome::OK, "");
+  EXPECT_TRUE(result.correct()) << result.ShortDebugString();
+}
+
 TEST_F(ClientRunTest, OperatorsThatComputeAreRefusedWithTheirLine) {
   const ExecResult result = RunWith("pass", "y = y @ y.T @ y");
   Expect(result, Outcome::RUNTIME_COMPUTE, "aten::mm computes on");

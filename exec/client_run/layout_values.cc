@@ -81,15 +81,17 @@ absl::StatusOr<Value> PlainOf(const Json& json) {
                                 : Value::Integer(json.get<int64_t>());
 }
 
+bool HasKeys(Kind kind) { return kind == Kind::kDict || kind == Kind::kConfig; }
+
 absl::StatusOr<Value> ContainerOf(Kind kind, const Json& items, absl::string_view memory) {
   Value value;
   value.kind = kind;
   for (const Json& item : items) {
-    if (kind == Kind::kDict) {
+    if (HasKeys(kind)) {
       ASSIGN_OR_RETURN(Value key, PlainOf(item.at(0)));
       value.keys.push_back(std::move(key));
     }
-    ASSIGN_OR_RETURN(Value part, ValueOfLayout(kind == Kind::kDict ? item.at(1) : item, memory));
+    ASSIGN_OR_RETURN(Value part, ValueOfLayout(HasKeys(kind) ? item.at(1) : item, memory));
     value.items.push_back(std::move(part));
   }
   return value;
@@ -116,6 +118,7 @@ class LayoutWriter {
       case Kind::kTuple:
         return WriteItems(value, depth);
       case Kind::kDict:
+      case Kind::kConfig:
         return WritePairs(value, depth);
       case Kind::kComplex:
         return Json{{"complex", {absl::StrCat(value.number), absl::StrCat(value.imaginary)}}};
@@ -154,7 +157,7 @@ class LayoutWriter {
                                                : Json(absl::StrCat(key.number));
       pairs.push_back(Json::array({std::move(name), std::move(part)}));
     }
-    return Json{{"dict", std::move(pairs)}};
+    return Json{{value.kind == Kind::kDict ? "dict" : "config", std::move(pairs)}};
   }
   Json WriteTensor(const at::Tensor& tensor) {
     memory_.resize((memory_.size() + kAlignment - 1) / kAlignment * kAlignment);
@@ -199,6 +202,7 @@ absl::StatusOr<Value> ValueOfLayout(const Json& layout, absl::string_view memory
   if (kind == "list") return ContainerOf(Kind::kList, content, memory);
   if (kind == "tuple") return ContainerOf(Kind::kTuple, content, memory);
   if (kind == "dict") return ContainerOf(Kind::kDict, content, memory);
+  if (kind == "config") return ContainerOf(Kind::kConfig, content, memory);
   if (kind == "value") return PlainOf(content);
   if (kind == "float") {
     ASSIGN_OR_RETURN(const double number, NumberOf(content));
@@ -246,6 +250,11 @@ absl::StatusOr<VisibleValues> ReadVisibleValues(absl::string_view visible_layout
   for (size_t i = 0; i < state.items.size(); ++i) {
     if (state.kind != Kind::kDict || state.items[i].kind != Kind::kHost) continue;
     values.state.emplace_back(state.keys[i].text, state.items[i].host);
+  }
+  if (const auto varied = json.find("varied"); varied != json.end() && varied->is_object()) {
+    for (const auto& [name, constant] : varied->items()) {
+      if (constant.is_number()) values.varied[name] = constant.get<double>();
+    }
   }
   for (const Json& inputs : json["inputs"]) {
     ASSIGN_OR_RETURN(Value value, ValueOfLayout(inputs, memory));

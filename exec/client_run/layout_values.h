@@ -4,6 +4,7 @@
 #ifndef TRITONRL_EXEC_CLIENT_RUN_LAYOUT_VALUES_H_
 #define TRITONRL_EXEC_CLIENT_RUN_LAYOUT_VALUES_H_
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -27,7 +28,8 @@ struct VisibleValues {
   device::Value args;                                     // of the constructor, a list
   device::Value kwargs;                                   // of the constructor, a dict
   std::vector<std::pair<std::string, at::Tensor>> state;  // parameters and buffers by name
-  std::vector<device::Value> inputs;                      // of each trial, a list
+  std::map<std::string, double> varied;  // those that were 0 or 1 before they got other values
+  std::vector<device::Value> inputs;     // of each trial, a list
 };
 // Reads ReferenceResult::visible_layout over its `memory`.
 absl::StatusOr<VisibleValues> ReadVisibleValues(absl::string_view visible_layout,

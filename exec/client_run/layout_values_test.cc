@@ -46,6 +46,29 @@ TEST(ValueOfLayout, DenseTensorsAreViewsOfTheMemory) {
   EXPECT_TRUE(at::equal(value->host, at::arange(6, at::kFloat).reshape({2, 3})));
 }
 
+// Of KernelBook's tasks, whose constructors take configurations.
+TEST(ValueOfLayout, ConfigurationsStayApartFromDicts) {
+  const std::string memory = Memory();
+  const Json width = Json::array({"width", Json{{"value", 4}}});
+  const Json layout = {{"config", Json::array({width, Json::array({"scale", Tensor({3, 1})})})}};
+  const auto value = ValueOfLayout(layout, memory);
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ(value->kind, Kind::kConfig);
+  EXPECT_EQ(value->keys[0].text, "width");
+  EXPECT_EQ(TensorsOf(*value).size(), 1u);
+  std::string copied;
+  const auto again = LayoutOfValue(*value, &copied);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->begin().key(), "config");
+  std::string payload;
+  const auto sent = device::ValueToJson(*value, payload);
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  EXPECT_EQ(sent->begin().key(), "config");
+  Value dict = *value;
+  dict.kind = Kind::kDict;
+  EXPECT_FALSE(SameForm(*value, dict));
+}
+
 TEST(ValueOfLayout, StridesComeBack) {
   const std::string memory = Memory();
   const auto value = ValueOfLayout(Tensor({1, 2}), memory);

@@ -4,6 +4,7 @@
 #include <ATen/ops/mul.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,23 +16,19 @@ namespace tritonrl {
 namespace {
 
 using Json = nlohmann::json;
-using device::LaunchCommand;
 using device::TensorRef;
 using device::Value;
 
-constexpr double kOtherScale = -3;  // of inputs, as in Ablate
-constexpr size_t kMostNamed = 64;   // kernels, for Ablate
+constexpr double kOtherScale = -3;       // of inputs, as in Ablate
+constexpr double kCopyTolerance = 1e-2;  // as that of outputs, where a request names none
+constexpr double kCloser = 0.5;
+constexpr size_t kMostNamed = 64;  // kernels, for Ablate
 constexpr size_t kMostText = 400;
 
 // A number that is the same for the same place of a storage, and so for overlapping tensors.
 uint64_t AddressOf(const TensorRef& tensor) {
   return (static_cast<uint64_t>(tensor.storage) << 40) +
          static_cast<uint64_t>(tensor.offset * device::BytesOf(tensor.dtype));
-}
-
-void AppendRefs(const Value& value, std::vector<TensorRef>* refs) {
-  if (value.kind == Value::Kind::kTensor) refs->push_back(value.tensor);
-  for (const Value& item : value.items) AppendRefs(item, refs);
 }
 
 // Gives the tensor leaves their addresses, in order; a tensor on the host (`is_device` false) has
@@ -48,6 +45,16 @@ absl::Status OtherReads(int trial) {
   return absl::FailedPreconditionError(
       absl::StrCat("forward reads contents of tensors, and reads others on the inputs of trial ",
                    trial + 1, ": its launches may not depend on them"));
+}
+
+// Whether a tensor of the outputs has a type that no input has.
+bool HasOtherTypes(const std::vector<Leaf>& outputs, const std::vector<Leaf>& inputs) {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const Leaf& output) {
+    return output.kind == Leaf::Kind::kTensor &&
+           std::none_of(inputs.begin(), inputs.end(), [&](const Leaf& input) {
+             return input.kind == Leaf::Kind::kTensor && input.dtype == output.dtype;
+           });
+  });
 }
 
 std::vector<at::Tensor> Scaled(std::vector<at::Tensor> tensors, double scale) {
@@ -74,7 +81,9 @@ RecordedCalls::RecordedCalls(const JobContext& context, const ReferenceResult& r
   }
   for (int trial = 0; trial < static_cast<int>(visible_.inputs.size()); ++trial) {
     // A second call on other contents shows a program that keeps results of the first.
-    if (trial <= 1 || !IsReplayed(trial)) live_trials_.push_back(trial);
+    // What torch computes may decide what forward does next.
+    const bool live = trial <= 1 || context.request.torch_may_compute() || !IsReplayed(trial);
+    if (live) live_trials_.push_back(trial);
   }
 }
 
@@ -88,6 +97,14 @@ device::CallInputs RecordedCalls::InputsOf(int trial) const {
   inputs.kwargs.kind = Value::Kind::kDict;
   inputs.seed = context_.seeds.forward[trial];
   return inputs;
+}
+
+ReplayRequest RecordedCalls::ReplayOf(int trial, double scale) const {
+  ReplayRequest request;
+  request.inputs = Scaled(TensorsOf(visible_.inputs[trial]), scale);
+  request.seed = context_.seeds.forward[trial];
+  request.deadline = deadline_;
+  return request;
 }
 
 std::vector<device::CallInputs> RecordedCalls::LiveCalls() const {
@@ -109,7 +126,7 @@ absl::Status RecordedCalls::Take(const Value& output) {
 }
 
 absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
-                                 device::Session* session) {
+                                 ExecutorSession* session) {
   const int trial = calls_[call];
   size_t place = call;  // in the live calls
   if (!reference_result_.has_buffers) {
@@ -121,18 +138,16 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
     if (place >= live.outputs.size()) return absl::InternalError("a live call is missing");
     inputs_unchanged_ = live.inputs_unchanged[place];
     RETURN_IF_ERROR(Take(live.outputs[place]));
-    if (call == 0) NoteAddresses(*session);
+    if (call == 0) NoteAddresses(session->recording());
     return absl::OkStatus();
   }
-  device::ReplayOptions options;
-  options.inputs = TensorsOf(visible_.inputs[trial]);
-  options.seed = context_.seeds.forward[trial];
-  options.run.count = call == 1 && !context_.request.skip_timing();
+  ReplayRequest options = ReplayOf(trial);
+  options.count = call == 1 && !context_.request.skip_timing();
   options.poison = call % 2 == 0 ? device::Poison::kOnes : device::Poison::kPattern;
   ASSIGN_OR_RETURN(device::ReplayResult replay, session->ReplayCall(options));
   if (!replay.run.counts.empty()) counts_ = replay.run.counts;
   if (call == 1) {  // a kernel may count its calls
-    options.run.count = false;
+    options.count = false;
     options.keeps_state = true;
     ASSIGN_OR_RETURN(replay, session->ReplayCall(options));
   }
@@ -142,24 +157,28 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
 }
 
 absl::Status RecordedCalls::CheckReads(const device::SessionResult& live,
-                                       device::Session* session) {
+                                       ExecutorSession* session) {
   if (!reference_result_.has_buffers || live.counts.reads == 0) return absl::OkStatus();
   for (int trial = 1; trial < static_cast<int>(visible_.inputs.size()); ++trial) {
     if (!IsReplayed(trial)) continue;
-    device::ReplayOptions options;
-    options.inputs = TensorsOf(visible_.inputs[trial]);
+    ReplayRequest options = ReplayOf(trial);
+    options.seed.reset();
     const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
     if (replay.ok() && replay->run.reads_that_differ > 0) return OtherReads(trial);
   }
   return absl::OkStatus();
 }
 
-bool RecordedCalls::OnlyCopies(device::Session* session) {
+bool RecordedCalls::OnlyCopies(const std::function<Comparison()>& compare,
+                               ExecutorSession* session) {
+  // Where the task itself is to convert, a kernel that does so works.
+  const bool converts = HasOtherTypes(output_.leaves, inputs_);
+  ReplayRequest options;
   // A kernel that changes nothing on positive numbers (relu) does on others.
-  for (const double scale : {1.0, kOtherScale}) {
-    device::ReplayOptions options;
-    options.inputs = Scaled(TensorsOf(visible_.inputs[0]), scale);
+  for (const double scale : {kOtherScale, 1.0}) {
+    options = ReplayOf(0, scale);
     options.follow_copies = true;
+    options.copy_tolerance = {kCopyTolerance * std::abs(scale), kCopyTolerance, !converts};
     const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
     if (!replay.ok() || replay->run.reads_that_differ > 0) return false;
     int64_t total = 0, by_kernels = 0;
@@ -170,27 +189,31 @@ bool RecordedCalls::OnlyCopies(device::Session* session) {
       }
     }
     if (total == 0 || by_kernels > 0) return false;
+    if (scale == 1 && !Take(replay->output).ok()) return false;
   }
-  return true;
+  const Comparison moved = compare();
+  if (!moved.equal) return false;
+  options.follow_copies = false;
+  const absl::StatusOr<device::ReplayResult> whole = session->ReplayCall(options);
+  if (!whole.ok() || !Take(whole->output).ok()) return false;
+  // Kernels that come much closer to the reference than its copies do compute something.
+  return compare().max_error.value_or(0) >= kCloser * moved.max_error.value_or(0);
 }
 
-absl::Status RecordedCalls::CountLaunches(device::Session* session) {
+absl::Status RecordedCalls::CountLaunches(ExecutorSession* session) {
   if (!counts_.empty()) return absl::OkStatus();
-  device::ReplayOptions options;
-  options.inputs = TensorsOf(visible_.inputs[0]);
-  options.run.count = true;
+  ReplayRequest options = ReplayOf(0);
+  options.seed.reset();
+  options.count = true;
   ASSIGN_OR_RETURN(const device::ReplayResult replay, session->ReplayCall(options));
   counts_ = replay.run.counts;
   return absl::OkStatus();
 }
 
-void RecordedCalls::NoteAddresses(const device::Session& session) {
-  const device::RecordedCall& call = session.recording().call;
-  std::vector<TensorRef> outputs;
-  AppendRefs(call.output, &outputs);
-  SetAddresses(outputs, &output_.leaves);
+void RecordedCalls::NoteAddresses(const RecordingSummary& recording) {
+  SetAddresses(recording.outputs, &output_.leaves);
   inputs_ = reference_result_.inputs[calls_[0]];
-  SetAddresses(call.inputs, &inputs_);
+  SetAddresses(recording.inputs, &inputs_);
 }
 
 OutputAccess RecordedCalls::access() {
@@ -205,25 +228,22 @@ int RecordedCalls::LineOf(absl::string_view kernel) const {
   return 1 + static_cast<int>(std::count(source.begin(), source.begin() + place, '\n'));
 }
 
-std::vector<KernelLaunch> LaunchesOf(const device::Session& session) {
+std::vector<KernelLaunch> LaunchesOf(const RecordingSummary& recording) {
   std::vector<KernelLaunch> launches;
-  for (const auto& command : session.recording().call.commands) {
-    const auto* const made = std::get_if<LaunchCommand>(command.get());
-    if (made == nullptr) continue;
-    const device::KernelEntry* const kernel = session.kernels().Find(made->kernel);
+  for (const RecordedLaunch& made : recording.launches) {
     KernelLaunch& launch = launches.emplace_back();
-    launch.set_name(kernel->name);
-    launch.set_line(made->line);
-    for (const int32_t size : made->grid) launch.add_grid(size);
-    launch.set_num_warps(static_cast<int32_t>(kernel->num_warps));
-    launch.set_num_stages(static_cast<int32_t>(kernel->num_stages));
-    launch.set_shared_bytes(kernel->shared_bytes);
+    launch.set_name(made.kernel);
+    launch.set_line(made.line);
+    for (const int32_t size : made.grid) launch.add_grid(size);
+    launch.set_num_warps(static_cast<int32_t>(made.num_warps));
+    launch.set_num_stages(static_cast<int32_t>(made.num_stages));
+    launch.set_shared_bytes(made.shared_bytes);
   }
   return launches;
 }
 
-std::vector<KernelLaunch> RecordedCalls::Launches(const device::Session& session) const {
-  std::vector<KernelLaunch> launches = LaunchesOf(session);
+std::vector<KernelLaunch> RecordedCalls::Launches(const RecordingSummary& recording) const {
+  std::vector<KernelLaunch> launches = LaunchesOf(recording);
   for (size_t i = 0; i < launches.size(); ++i) {
     KernelLaunch& launch = launches[i];
     launch.set_line(LineOf(launch.name()));
@@ -240,11 +260,11 @@ std::vector<KernelLaunch> RecordedCalls::Launches(const device::Session& session
   return launches;
 }
 
-std::string RecordedCalls::KernelNames(const device::Session& session) {
+std::string RecordedCalls::KernelNames(const RecordingSummary& recording) {
   kernels_.clear();
-  for (const KernelLaunch& launch : LaunchesOf(session)) {
-    if (std::find(kernels_.begin(), kernels_.end(), launch.name()) == kernels_.end()) {
-      kernels_.push_back(launch.name());
+  for (const RecordedLaunch& launch : recording.launches) {
+    if (std::find(kernels_.begin(), kernels_.end(), launch.kernel) == kernels_.end()) {
+      kernels_.push_back(launch.kernel);
     }
   }
   if (kernels_.size() > kMostNamed) kernels_.resize(kMostNamed);
@@ -256,24 +276,22 @@ std::string RecordedCalls::KernelNames(const device::Session& session) {
 }
 
 std::optional<std::string> RecordedCalls::AblatedCall(const std::string& order,
-                                                      device::Session* session) {
+                                                      ExecutorSession* session) {
   const Json json = Json::parse(order, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("ablate")) return std::nullopt;
   const Json& ablate = json["ablate"];
   const int trial = ablate.at("trial").get<int>();
   const Json& skip = ablate.at("skip");
-  device::ReplayOptions options;
-  options.inputs = Scaled(TensorsOf(visible_.inputs[trial]), ablate.at("scale").get<double>());
-  options.seed = context_.seeds.forward[trial];
+  ReplayRequest options = ReplayOf(trial, ablate.at("scale").get<double>());
   options.poison =
       ablate.at("pattern").get<int>() == 0 ? device::Poison::kOnes : device::Poison::kPattern;
-  options.deadline = absl::Now() + absl::Seconds(ablate.at("seconds").get<double>());
-  options.run.skip = [&, session](const LaunchCommand& launch, int64_t) {
-    if (skip.is_string()) return skip == "all";
-    const size_t place = skip.get<size_t>();
-    return place < kernels_.size() &&
-           session->kernels().Find(launch.kernel)->name == kernels_[place];
-  };
+  options.deadline =
+      std::min(deadline_, absl::Now() + absl::Seconds(ablate.at("seconds").get<double>()));
+  if (skip.is_string()) {
+    options.skipped.all = skip == "all";
+  } else if (const size_t place = skip.get<size_t>(); place < kernels_.size()) {
+    options.skipped.kernels = {kernels_[place]};
+  }
   const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
   Json answer = {{"ablated", ablated_++},
                  {"output", nullptr},

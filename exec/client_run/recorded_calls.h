@@ -4,6 +4,7 @@
 #define TRITONRL_EXEC_CLIENT_RUN_RECORDED_CALLS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,10 +12,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "exec/candidate/call_judge.h"
 #include "exec/client_run/layout_values.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/device/session.h"
+#include "exec/executor/executor.h"
 #include "exec/messages.pb.h"
 #include "exec/reference/job_json.h"
 #include "exec/reference/reference_runner.h"
@@ -22,7 +25,7 @@
 namespace tritonrl {
 
 // The launches of the recorded call, each with the line of the program that launched it.
-std::vector<KernelLaunch> LaunchesOf(const device::Session& session);
+std::vector<KernelLaunch> LaunchesOf(const RecordingSummary& recording);
 
 // The output of one call at a time; the next one overwrites it.
 class RecordedCalls {
@@ -37,20 +40,25 @@ class RecordedCalls {
   // differ from the first in more than contents, as another shape may need other launches. All
   // calls, if the outputs may depend on the calls before.
   std::vector<device::CallInputs> LiveCalls() const;
+  // Of each replay from now on; infinite before.
+  void set_deadline(absl::Time deadline) { deadline_ = deadline; }
   // Trials from the first on that a replay can run.
   int replayed_trials() const;
 
   // Makes call number `call` the current one. Errors: of the replayed commands; Internal;
   // FailedPrecondition if the replay read other contents than the recording, so that forward might
   // have gone another way.
-  absl::Status Call(size_t call, const device::SessionResult& live, device::Session* session);
+  absl::Status Call(size_t call, const device::SessionResult& live, ExecutorSession* session);
 
   // Where all calls are live, as the outputs may depend on the calls before: FailedPrecondition if
   // forward reads contents that depend on its inputs. Replays see that elsewhere.
-  absl::Status CheckReads(const device::SessionResult& live, device::Session* session);
+  absl::Status CheckReads(const device::SessionResult& live, ExecutorSession* session);
 
-  // Whether kernels only copied what operators of torch had made, on inputs of other signs too.
-  bool OnlyCopies(device::Session* session);
+  // Whether kernels only copied what operators of torch had made, within the tolerance of a
+  // comparison, and on inputs of other signs too. `compare` compares the current output with that
+  // of the reference's first call: what the operators alone give is right, and not much farther
+  // from it than with the kernels. The current output is another one afterwards.
+  bool OnlyCopies(const std::function<Comparison()>& compare, ExecutorSession* session);
 
   // Of the current call.
   const std::vector<Leaf>& output() const { return output_.leaves; }
@@ -61,23 +69,25 @@ class RecordedCalls {
   OutputAccess access();
 
   // Counts what the launches of the recorded call do, unless a replay has done so.
-  absl::Status CountLaunches(device::Session* session);
+  absl::Status CountLaunches(ExecutorSession* session);
   // The launches of the recorded call, without modelled times; with counts if there are any. The
   // line is that of the kernel.
-  std::vector<KernelLaunch> Launches(const device::Session& session) const;
+  std::vector<KernelLaunch> Launches(const RecordingSummary& recording) const;
   // The message that names the kernels for Ablate.
-  std::string KernelNames(const device::Session& session);
+  std::string KernelNames(const RecordingSummary& recording);
   // Answers an order of Ablate by a replay. Null if the order makes no sense.
-  std::optional<std::string> AblatedCall(const std::string& order, device::Session* session);
+  std::optional<std::string> AblatedCall(const std::string& order, ExecutorSession* session);
   void Keep(const std::vector<Leaf>& output);
   bool IsSameAsKept(const std::vector<Leaf>& output);
 
  private:
   bool IsReplayed(int trial) const;
   device::CallInputs InputsOf(int trial) const;
+  // A replay on the inputs of a trial.
+  ReplayRequest ReplayOf(int trial, double scale = 1) const;
   absl::Status Take(const device::Value& output);
   // Gives the current output, of the recorded call, the addresses of its tensors.
-  void NoteAddresses(const device::Session& session);
+  void NoteAddresses(const RecordingSummary& recording);
   int LineOf(absl::string_view kernel) const;
 
   const JobContext& context_;
@@ -86,6 +96,7 @@ class RecordedCalls {
   const std::vector<int>& calls_;
   std::vector<int> live_trials_;
 
+  absl::Time deadline_ = absl::InfiniteFuture();
   LeavesInMemory output_;
   bool inputs_unchanged_ = true;
   std::vector<Leaf> inputs_;

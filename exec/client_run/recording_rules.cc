@@ -23,6 +23,23 @@ using device::TagCounts;
 constexpr double kMostNeutralShare = 4;
 constexpr int64_t kFreeNeutralBytes = 1 << 20;
 
+// Bytes of the few random numbers that serve as a seed.
+constexpr int64_t kFreeRandomBytes = 128;
+
+// Operators that draw; with another ending (rand_like, randint_like, bernoulli_) too.
+constexpr std::array<absl::string_view, 14> kDraws = {
+    "native_dropout", "bernoulli", "rand",       "randn",      "randint",
+    "randperm",       "random",    "uniform",    "normal",     "exponential",
+    "geometric",      "cauchy",    "log_normal", "multinomial"};
+
+bool Draws(absl::string_view name) {
+  absl::ConsumePrefix(&name, "aten.");
+  absl::ConsumeSuffix(&name, "_");
+  absl::ConsumeSuffix(&name, "_like");
+  return absl::StartsWith(name, "rrelu_with_noise") || name == "poisson" || name == "binomial" ||
+         std::find(kDraws.begin(), kDraws.end(), name) != kDraws.end();
+}
+
 // What constructors of layers do to weights that they drew: bounds and scales, as in
 // torch.nn.init, and changes of sign.
 constexpr std::array<absl::string_view, 22> kInitArithmetic = {
@@ -92,6 +109,18 @@ std::optional<RuleFinding> JudgeConstructor(const SessionResult& session) {
   return std::nullopt;
 }
 
+std::optional<RuleFinding> JudgeDraws(const SessionResult& session, const ExecResult& reference) {
+  if (DrawsRandomNumbers(reference)) return std::nullopt;
+  for (const auto& [name, traffic] : session.traffic.operators) {
+    if (!Draws(name) || traffic.bytes <= kFreeRandomBytes) continue;
+    return RuleFinding{Outcome::RUNTIME_COMPUTE,
+                       absl::StrCat("aten::", name,
+                                    " draws random numbers in forward, where the reference draws "
+                                    "none")};
+  }
+  return std::nullopt;
+}
+
 // The first of forward; else null.
 const Incident* FirstOfForward(const std::vector<Incident>& incidents) {
   for (const Incident& incident : incidents) {
@@ -117,10 +146,21 @@ Outcome::Reason ReasonOf(const Incident& incident) {
 
 }  // namespace
 
-std::optional<RuleFinding> JudgeRecording(const SessionResult& session) {
+std::optional<RuleFinding> JudgeRecording(const SessionResult& session,
+                                          const ExecResult& reference) {
   if (auto finding = JudgeProvenance(session)) return finding;
   if (auto finding = JudgeTraffic(session)) return finding;
+  if (auto finding = JudgeDraws(session, reference)) return finding;
   return JudgeConstructor(session);
+}
+
+bool DrawsRandomNumbers(const ExecResult& reference) {
+  return std::any_of(reference.reference_ops().begin(), reference.reference_ops().end(),
+                     [](const AtenOp& op) { return Draws(op.name()); });
+}
+
+std::set<std::string> MaskOperators() {
+  return {"native_dropout", "bernoulli", "bernoulli_", "div", "div_", "mul", "mul_"};
 }
 
 std::optional<RuleFinding> ExplainFailure(const SessionResult& session) {

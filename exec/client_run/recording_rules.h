@@ -3,6 +3,7 @@
 #define TRITONRL_EXEC_CLIENT_RUN_RECORDING_RULES_H_
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "exec/device/session.h"
@@ -20,8 +21,17 @@ struct RuleFinding {
 // - no byte of the first result was written by a kernel, or some came from the host;
 // - operators overwrote bytes that a kernel had written with constants;
 // - operators moved much more than the kernels can have moved;
-// - the constructor computed new tensors of drawn weights by more than scaling and shifting them.
-std::optional<RuleFinding> JudgeRecording(const device::SessionResult& session);
+// - the constructor computed new tensors of drawn weights by more than scaling and shifting them;
+// - forward drew more than a few random numbers, where the reference draws none.
+std::optional<RuleFinding> JudgeRecording(const device::SessionResult& session,
+                                          const ExecResult& reference);
+
+// Whether the reference's forward draws random numbers.
+bool DrawsRandomNumbers(const ExecResult& reference);
+
+// What forward may run besides, where the reference draws random numbers: the operators that make a
+// mask of constants and random numbers.
+std::set<std::string> MaskOperators();
 
 // Why forward failed, where the executor knows it better than the candidate's own words: an
 // operator that it refused, or a kernel that went wrong. The first incident of forward decides.

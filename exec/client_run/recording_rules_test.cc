@@ -20,8 +20,8 @@ SessionResult WithOutput(Tag tag, int64_t bytes = 400) {
   return session;
 }
 
-std::string Says(const SessionResult& session) {
-  const auto finding = JudgeRecording(session);
+std::string Says(const SessionResult& session, const ExecResult& reference = ExecResult()) {
+  const auto finding = JudgeRecording(session, reference);
   if (!finding.has_value()) return "";
   EXPECT_EQ(finding->reason, Outcome::RUNTIME_COMPUTE);
   return finding->message;
@@ -55,6 +55,23 @@ TEST(JudgeRecording, OperatorsMayNotUndoOrOutweighKernels) {
   session.traffic.neutral_bytes = 0;
   session.traffic.fills_over_kernel_bytes = 3;
   EXPECT_THAT(Says(session), HasSubstr("filled memory that a kernel had written, 3 times"));
+}
+
+TEST(JudgeRecording, RandomNumbersAreDrawnWhereTheReferenceDraws) {
+  SessionResult session = WithOutput(Tag::kKernel);
+  session.traffic.operators["randint"].bytes = 8;  // a seed
+  ExecResult reference;
+  reference.add_reference_ops()->set_name("aten.mm");
+  EXPECT_EQ(Says(session, reference), "");
+  session.traffic.operators["bernoulli_"].bytes = 4096;
+  EXPECT_THAT(Says(session, reference), HasSubstr("aten::bernoulli_ draws random numbers"));
+  EXPECT_FALSE(DrawsRandomNumbers(reference));
+  for (const char* name : {"aten.native_dropout", "aten.bernoulli_", "aten.rand_like",
+                           "aten.normal_", "aten.rrelu_with_noise_functional"}) {
+    reference.mutable_reference_ops(0)->set_name(name);
+    EXPECT_TRUE(DrawsRandomNumbers(reference)) << name;
+    EXPECT_EQ(Says(session, reference), "") << name;
+  }
 }
 
 TEST(JudgeRecording, ConstructorsMayScaleWeightsOnly) {

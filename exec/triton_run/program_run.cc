@@ -11,11 +11,11 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "exec/client_run/client_job.h"
-#include "exec/client_run/executor_slots.h"
 #include "exec/client_run/recorded_calls.h"
 #include "exec/device/session.h"
 #include "exec/device/torch_errors.h"
 #include "exec/device_backend.h"
+#include "exec/executor/executor_pool.h"
 #include "exec/outcome/classify_outcome.h"
 
 namespace tritonrl {
@@ -35,6 +35,11 @@ device::SessionOptions Options(const ProgramOptions& options) {
   session.is_program = true;
   session.may_compute = true;
   session.check = options.check;
+  // Descriptors stay what they are from sm_90 on, and what that hardware refuses is found.
+  if (options.check) {
+    session.device.capability_major = 9;
+    session.device.capability_minor = 0;
+  }
   session.print = options.print;
   session.threads = options.threads;
   session.deadline = absl::Now() + options.time_limit;
@@ -110,23 +115,26 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramOptions& options) {
   pool_options.workers = 1;
   ASSIGN_OR_RETURN(pool_options, ClientPoolOptions(std::move(pool_options)));
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerPool> pool, WorkerPool::Start(pool_options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSlots> executors,
-                   ExecutorSlots::Create(1, options.threads));
+  ExecutorPoolOptions executor_options;
+  executor_options.process.threads = options.threads;
+  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorPool> executors,
+                   ExecutorPool::Create(executor_options));
   const absl::Time began = absl::Now();
-  ASSIGN_OR_RETURN(const ExecutorSlots::Lease lease, executors->Acquire(began));
-  device::Session session(Options(options), lease.arena(), executors->compiler());
+  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSession> session,
+                   executors->Acquire(began + options.time_limit));
   ExecLimits limits = pool->limits();
   limits.set_wall_seconds(absl::ToDoubleSeconds(options.time_limit));
   ASSIGN_OR_RETURN(const std::unique_ptr<ClientJob> job,
                    ClientJob::Start(pool.get(), options.entry, limits,
                                     began + options.time_limit + absl::Seconds(10)));
-  const absl::StatusOr<SessionResult> served = session.Run(job->channel());
+  const absl::StatusOr<SessionResult> served =
+      session->Run(Options(options), /*shared=*/nullptr, job->socket());
   if (!served.ok()) job->Cancel();
   const JobReport report = job->Finish();
   ProgramResult result;
   result.seconds = absl::ToDoubleSeconds(absl::Now() - began);
   result.printed = report.output;
-  result.launches = LaunchesOf(session);
+  result.launches = LaunchesOf(session->recording());
   if (!served.ok()) {
     // The process ended before its last word: how, its report says.
     result.error = absl::IsUnavailable(served.status())

@@ -1,5 +1,5 @@
 // Runs a Python program with Triton kernels on the CPU: its process holds no data, and an executor
-// here runs, and checks, what it launches.
+// runs, and checks, what it launches.
 #ifndef TRITONRL_EXEC_TRITON_RUN_PROGRAM_RUN_H_
 #define TRITONRL_EXEC_TRITON_RUN_PROGRAM_RUN_H_
 

@@ -65,6 +65,30 @@ TEST(RunProgram, ARaceIsFoundWithItsLine) {
   EXPECT_THAT(result.findings.list[0].place, HasSubstr("line 7"));
 }
 
+// Rows of 33 floats are no multiple of 16 bytes.
+TEST(RunProgram, ADescriptorThatHopperRefusesIsFound) {
+  ProgramOptions options;
+  options.source = R"py(
+import torch, triton, triton.language as tl
+@triton.jit
+def copy(x, out, columns, BLOCK: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x, [32, columns], [columns, 1], [BLOCK, BLOCK])
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i[:, None] * BLOCK + i[None, :], rows.load([0, 0]))
+def main():
+    out = torch.empty(16, 16, device="cuda")
+    copy[(1,)](torch.ones(32, 33, device="cuda"), out, 33, BLOCK=16)
+    return out
+)py";
+  options.time_limit = absl::Seconds(60);
+  const auto result = RunProgram(options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->error, "");
+  ASSERT_EQ(result->findings.list.size(), 1);
+  EXPECT_EQ(result->findings.list[0].kind, ttir::Finding::Kind::kDescriptor);
+  EXPECT_THAT(result->findings.list[0].place, HasSubstr("line 5"));
+}
+
 TEST(RunProgram, AnAccessOutOfBoundsEndsIt) {
   const ProgramResult result = RunWith("tl.program_id(0) * 1000", "pass");
   EXPECT_THAT(result.error, HasSubstr("line 7"));

@@ -20,7 +20,8 @@
 
 ABSL_FLAG(std::string, check, "all",
           "all: look for races, reads of memory that nobody wrote, integer divisions by zero, wide "
-          "shifts and violated divisibility, slowly; none: run on all cores");
+          "shifts, accesses outside of views, violated divisibility and descriptors that sm_90 "
+          "refuses, slowly; none: run on all cores");
 ABSL_FLAG(bool, json, false, "print one JSON object");
 ABSL_FLAG(uint64_t, seed, 0, "of random tensors");
 ABSL_FLAG(double, time_limit, 600, "seconds for the whole run");

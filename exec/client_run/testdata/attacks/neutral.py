@@ -239,6 +239,37 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return copied(torch.native_dropout(x, 0.5, True)[0])
 
+# case: a_mask_where_the_reference_draws_none -> runtime_compute
+# task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
+# use: relu
+class ModelNew(nn.Module):
+    def forward(self, x):
+        torch.empty_like(x).bernoulli_(0.5)
+        return relu(x)
+
+# case: dropout_of_data_before_a_kernel -> runtime_compute
+# task: torch.randn(16, 64) => lambda self, x: F.dropout(x, 0.5)
+# use: copy
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return copied(F.dropout(x, 0.5))
+
+# case: a_mask_multiplied_by_torch -> runtime_compute
+# task: torch.randn(16, 64) => lambda self, x: F.dropout(x, 0.5)
+# use: copy
+class ModelNew(nn.Module):
+    def forward(self, x):
+        mask = torch.empty_like(x).bernoulli_(0.5).div_(0.5)
+        return copied(x * mask)
+
+# case: a_mask_that_takes_the_data_in -> runtime_compute
+# task: torch.randn(16, 64) => lambda self, x: F.dropout(x, 0.5)
+# use: copy
+class ModelNew(nn.Module):
+    def forward(self, x):
+        mask = torch.empty_like(x).bernoulli_(0.5)
+        return copied(mask.div_(0.5).mul_(x))
+
 # case: a_kernel_that_writes_one_element -> runtime_compute|decoration
 # task: torch.randn(16, 64) => lambda self, x: x.t().contiguous()
 # use: copy

@@ -80,7 +80,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return x
 
-# case: processes_without_end -> runtime_error|exited|timeout|killed|mismatch|out_of_memory
+# case: processes_without_end -> process_limit|runtime_error|exited|timeout|killed|mismatch|out_of_memory
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 

@@ -1,0 +1,44 @@
+// Answers of an executor's process. Who reads them believes no number of them.
+#ifndef TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
+#define TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "exec/device/session.h"
+#include "exec/executor/executor.h"
+#include "exec/executor/executor.pb.h"
+#include "exec/executor/value_message.h"
+
+namespace tritonrl::executor {
+
+absl::Status WriteSession(const device::SessionResult& result, ContentsPlacer* placer,
+                          SessionResult* message);
+// Of a session that has run.
+void WriteRecording(const device::Session& session, Recording* message);
+absl::Status WriteReplayResult(const device::ReplayResult& result, ContentsPlacer* placer,
+                               ReplayResult* message);
+
+// What an answer may hold, as far as the request bounds it.
+struct AnswerBounds {
+  size_t calls = 0;          // live ones that were asked for
+  size_t launches = 0;       // of the recording
+  bool counted = false;      // whether counts of them were asked for
+  int64_t output_bytes = 0;  // of one call's output
+};
+
+// InvalidArgument: a number that cannot be, lists whose lengths do not fit, contents outside of
+// their region, or more of them than the bound.
+absl::StatusOr<device::SessionResult> ReadSession(const SessionResult& message,
+                                                  const AnswerBounds& bounds,
+                                                  absl::Span<const Region> regions);
+absl::StatusOr<RecordingSummary> ReadRecording(const Recording& message, int64_t most_launches);
+absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& message,
+                                                      const AnswerBounds& bounds,
+                                                      absl::Span<const Region> regions);
+
+// The status that an answer names. One that no session has becomes Internal.
+absl::Status ReadStatus(const Answer& message);
+
+}  // namespace tritonrl::executor
+
+#endif  // TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_

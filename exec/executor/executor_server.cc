@@ -1,0 +1,212 @@
+#include "exec/executor/executor_server.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "exec/device/frame.h"
+#include "exec/executor/answer_message.h"
+#include "exec/executor/message_channel.h"
+#include "exec/executor/request_message.h"
+
+namespace tritonrl::executor {
+namespace {
+
+constexpr size_t kMostPrinted = 16 << 20;  // bytes, of one candidate
+constexpr size_t kMostLine = 64 << 10;
+constexpr size_t kMostError = 8'000;
+
+struct Unmap {
+  size_t bytes;
+  void operator()(const void* memory) const { munmap(const_cast<void*>(memory), bytes); }
+};
+
+// Memory that another process fills, for reading.
+absl::StatusOr<Region> MapForReading(int fd, bool sealed) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return ErrnoStatus(errno, "look at", "memory of a request");
+  const auto bytes = static_cast<size_t>(info.st_size);
+  // Before kernel 6.7 a write-sealed file may not be mapped shared, even for reading.
+  const int kind = (sealed ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
+  void* const memory = mmap(nullptr, bytes, PROT_READ, kind, fd, 0);
+  if (memory == MAP_FAILED) return ErrnoStatus(errno, "map", "memory of a request");
+  return Region{absl::string_view(static_cast<const char*>(memory), bytes),
+                std::shared_ptr<const void>(memory, Unmap{bytes})};
+}
+
+class Server {
+ public:
+  Server(const MakeSession& make, Outbox* outbox, Region inbox)
+      : make_(make), outbox_(*outbox), regions_{std::move(inbox), Region()} {}
+
+  absl::Status Serve() {
+    RETURN_IF_ERROR(SendReady());
+    while (true) {
+      Request request;
+      std::vector<int> descriptors;
+      absl::Status status = ReceiveMessage(kControlSocket, &request, kMaxRequestBytes,
+                                           absl::InfiniteFuture(), &descriptors);
+      if (status.ok()) status = Handle(request, descriptors);
+      for (const int fd : descriptors) close(fd);
+      if (absl::IsUnavailable(status)) return absl::OkStatus();  // whoever asked is gone
+      RETURN_IF_ERROR(status);
+    }
+  }
+
+ private:
+  absl::Status Handle(const Request& request, const std::vector<int>& descriptors) {
+    replayed_.reset();
+    replay_placer_.reset();
+    switch (request.kind_case()) {
+      case Request::kRun:
+        return HandleRun(request.run(), descriptors);
+      case Request::kReplay:
+        return HandleReplay(request.replay());
+      case Request::kConstructor:
+        return HandleConstructor(request.constructor());
+      case Request::kEnd:
+        Forget();
+        return SendReady();
+      default:
+        return absl::InvalidArgumentError("an empty request");
+    }
+  }
+
+  void Forget() {
+    session_placer_.reset();
+    session_.reset();
+    regions_[1] = Region();
+    outbox_.Trim();
+  }
+
+  absl::Status HandleRun(const Run& request, const std::vector<int>& descriptors) {
+    Forget();
+    if (descriptors.size() != (request.has_shared() ? 2 : 1)) {
+      return absl::InvalidArgumentError("other descriptors than were announced");
+    }
+    if (request.has_shared()) {
+      ASSIGN_OR_RETURN(regions_[1], MapForReading(descriptors[1], /*sealed=*/true));
+    }
+    ASSIGN_OR_RETURN(device::SessionOptions options, ReadOptions(request, regions_));
+    printed_bytes_ = 0;
+    if (request.wants_print()) options.print = [this](absl::string_view line) { Print(line); };
+    session_ = make_(std::move(options));
+    device::SocketChannel client(descriptors[0]);
+    const absl::StatusOr<device::SessionResult> served = session_->Run(client);
+    Answer answer;
+    WriteRecording(*session_, answer.mutable_run()->mutable_recording());
+    absl::Status status = served.status();
+    if (served.ok()) {
+      session_placer_.emplace(&outbox_);
+      status = WriteSession(*served, &*session_placer_, answer.mutable_run()->mutable_result());
+    }
+    return Send(status, std::move(answer));
+  }
+
+  absl::Status HandleReplay(const Replay& message) {
+    if (session_ == nullptr) return absl::InvalidArgumentError("a replay without a session");
+    ASSIGN_OR_RETURN(const ReplayRequest request, ReadReplay(message, regions_));
+    device::ReplayOptions options;
+    options.inputs = request.inputs;
+    options.seed = request.seed;
+    options.run.count = request.count;
+    options.run.skip = [&](const device::LaunchCommand& launch, int64_t number) {
+      const SkippedLaunches& skipped = request.skipped;
+      return skipped.all || skipped.numbers.count(number) > 0 ||
+             skipped.kernels.count(session_->kernels().Find(launch.kernel)->name) > 0;
+    };
+    options.poison = request.poison;
+    options.deadline = request.deadline;
+    options.keeps_state = request.keeps_state;
+    options.follow_copies = request.follow_copies;
+    options.copy_tolerance = request.copy_tolerance;
+    absl::StatusOr<device::ReplayResult> replayed = session_->ReplayCall(options);
+    Answer answer;
+    absl::Status status = replayed.status();
+    if (replayed.ok()) {
+      replayed_ = *std::move(replayed);
+      replay_placer_.emplace(&outbox_);
+      status = WriteReplayResult(*replayed_, &*replay_placer_, answer.mutable_replay());
+    }
+    return Send(status, std::move(answer));
+  }
+
+  absl::Status HandleConstructor(const ReplayConstructor& message) {
+    if (session_ == nullptr) return absl::InvalidArgumentError("a replay without a session");
+    Answer answer;
+    const absl::Status status = WriteState(message.seed(), answer.mutable_constructor());
+    return Send(status, std::move(answer));
+  }
+
+  absl::Status WriteState(uint64_t seed, ConstructorResult* message) {
+    ASSIGN_OR_RETURN(const std::vector<at::Tensor> state, session_->ReplayConstructor(seed));
+    replay_placer_.emplace(&outbox_);
+    replayed_.emplace();
+    for (const at::Tensor& tensor : state) {
+      replayed_->output.items.push_back(device::Value::Host(tensor));  // keeps it
+      ASSIGN_OR_RETURN(*message->add_state(), WriteTensor(tensor, &*replay_placer_));
+    }
+    return absl::OkStatus();
+  }
+
+  // Several threads of a launch may print.
+  void Print(absl::string_view line) {
+    const absl::MutexLock lock(&mutex_);
+    printed_bytes_ += line.size() + 1;
+    if (printed_bytes_ > kMostPrinted) return;
+    Answer answer;
+    answer.set_printed(std::string(line.substr(0, kMostLine)));
+    (void)SendMessage(kControlSocket, answer, kMaxAnswerBytes, absl::InfiniteFuture());
+  }
+
+  // An answer that cannot be handed over becomes an error.
+  absl::Status Send(const absl::Status& status, Answer answer) {
+    const absl::Time never = absl::InfiniteFuture();
+    absl::Status error = status;
+    if (error.ok()) {
+      error = SendMessage(kControlSocket, answer, kMaxAnswerBytes, never);
+      if (!absl::IsResourceExhausted(error)) return error;
+      error = absl::ResourceExhaustedError("the results have too many parts");
+    }
+    if (answer.has_run()) answer.mutable_run()->clear_result();
+    answer.set_code(static_cast<int32_t>(error.code()));
+    answer.set_error(std::string(error.message().substr(0, kMostError)));
+    return SendMessage(kControlSocket, answer, kMaxAnswerBytes, never);
+  }
+
+  absl::Status SendReady() {
+    Answer answer;
+    answer.mutable_ready();
+    return SendMessage(kControlSocket, answer, kMaxAnswerBytes, absl::InfiniteFuture());
+  }
+
+  const MakeSession& make_;
+  Outbox& outbox_;
+  std::array<Region, kRegions> regions_;
+  std::unique_ptr<device::Session> session_;
+  std::optional<OutboxPlacer> session_placer_;
+  // What the last answer's tensors refer to.
+  std::optional<device::ReplayResult> replayed_;
+  std::optional<OutboxPlacer> replay_placer_;
+  absl::Mutex mutex_;
+  size_t printed_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::Status Serve(const MakeSession& make, Outbox* outbox) {
+  ASSIGN_OR_RETURN(Region inbox, MapForReading(kInboxMemory, /*sealed=*/false));
+  return Server(make, outbox, std::move(inbox)).Serve();
+}
+
+}  // namespace tritonrl::executor
