@@ -149,7 +149,7 @@ void CheckVerifier(const VerifierConfig& v, Checks* checks) {
                absl::StrCat("verifier.device_model is '", v.device_model(),
                             "'; it must be l40s or l40s_mini"));
   checks->That(v.servers().empty() || v.backend() != VerifierConfig::AUTO,
-               "verifier.servers is set but verifier.backend is AUTO; say INTERPRETER or CUDA, as "
+               "verifier.servers is set but verifier.backend is AUTO; say NATIVE or CUDA, as "
                "the servers have it");
   checks->That(v.servers().empty() || v.workers() > 0,
                "verifier.servers is set but verifier.workers is 0; say how many candidates to send "

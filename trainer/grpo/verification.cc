@@ -105,7 +105,10 @@ BackendOptions ToBackendOptions(const VerificationOptions& options) {
   BackendOptions backend;
   switch (config.backend()) {
     case VerifierConfig::AUTO:
-      backend.kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kInterpreter;
+      backend.kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kNative;
+      break;
+    case VerifierConfig::NATIVE:
+      backend.kind = BackendKind::kNative;
       break;
     case VerifierConfig::INTERPRETER:
       backend.kind = BackendKind::kInterpreter;

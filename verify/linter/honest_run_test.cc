@@ -29,7 +29,7 @@ class HonestRunTest : public testing::TestWithParam<Rules> {};
 
 TEST_P(HonestRunTest, EveryHonestProgramWithATaskIsCorrect) {
   BackendOptions backend_options;
-  backend_options.kind = BackendKind::kInterpreter;
+  backend_options.kind = BackendKind::kNative;
   backend_options.workers = 2;
   auto backend = MakeBackend(backend_options);
   ASSERT_TRUE(backend.ok()) << backend.status();

@@ -203,6 +203,8 @@ class Interpreter {
   Value CallTensorClass(absl::string_view method, const Args& args);  // torch.Tensor.add(t, ...)
   Value MakeModule(const std::string& name, const Args& args);
   Value CallCompute(const std::string& name, const Args& args);
+  // Dropout of a constant: a mask, whatever it is multiplied with. Null: that is not what it is.
+  Value DrawMask(absl::string_view name, const Args& args);
   Value CallTriton(const std::string& name, const Args& args);
   Value ImportModule(const std::string& name, const Args& args);
   Value CallDecoratorResult(const std::string& name, const Args& args);

@@ -184,6 +184,7 @@ Value Interpreter::CallModule(ModuleObject* module, const Args& args) {
     }
     return value == nullptr ? None() : value;
   }
+  if (Value mask = DrawMask(module->name, args)) return mask;
   StorageSet sources = SourcesOf(args);
   AddTo(&sources, Reachable(module));
   return Compute(module->name, args.line, sources);

@@ -125,7 +125,24 @@ Value Interpreter::MakeModule(const std::string& name, const Args& args) {
   return module;
 }
 
+Value Interpreter::DrawMask(absl::string_view name, const Args& args) {
+  if (phase_ != Phase::kForward) return nullptr;
+  for (absl::string_view part : {"torch.", "nn.", "functional."}) absl::ConsumePrefix(&name, part);
+  if (name != "dropout" && name != "Dropout" && name != "native_dropout" && name != "bernoulli")
+    return nullptr;
+  auto* tensor = AsTensor(args.Get(0, "input"));
+  if (tensor == nullptr || tensor->storages.empty()) return nullptr;
+  for (int s : tensor->storages) {
+    const Storage& made = storages_[s];
+    if (!made.constant || !made.sources.empty() || !made.launches.empty()) return nullptr;
+  }
+  Value mask = Allocate(args, 0, false, true);
+  return name == "native_dropout" ? arena_.List({mask, Allocate(args, 0, false, true)}, true)
+                                  : mask;
+}
+
 Value Interpreter::CallCompute(const std::string& name, const Args& args) {
+  if (Value mask = DrawMask(name, args)) return mask;
   Value first = args.Get(0, "input");
   if (phase_ != Phase::kForward) {
     // Preparing parameters: nn.utils wrappers give back the module, the rest gives tensors.

@@ -61,6 +61,9 @@ void AddRobustEvidence(const RobustEvidence& robust, LayerResult* correct) {
   for (const std::string& note : robust.notes()) {
     AddEvidence(correct, "not_exact", "compared with the fixed tolerance: " + note);
   }
+  for (const std::string& text : robust.left_out()) {
+    AddEvidence(correct, "left_out", "not tried: " + text);
+  }
 }
 
 void AddMismatch(const ExecResult& result, LayerResult* correct) {
@@ -215,6 +218,10 @@ void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, in
   }
   if (status == Outcome::STATUS_INFRA_ERROR) {
     return SetOutcome(outcome.reason(), MessageOf(outcome), verdict->mutable_outcome());
+  }
+  // The executor asked already, and refused.
+  if (outcome.reason() == Outcome::RUNTIME_COMPUTE) {
+    return ApplyEnd(outcome, MutableResult(LAYER_FUNCTIONALITY, verdict));
   }
   if (audit && !AuditRuntime(result, MutableResult(LAYER_FUNCTIONALITY, verdict))) {
     return;

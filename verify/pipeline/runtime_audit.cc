@@ -254,7 +254,7 @@ void CheckConstants(const ExecResult& result, LayerResult* functionality) {
   Evidence* evidence = AddEvidence(
       functionality, "ignores_inputs",
       absl::StrFormat("output %d follows the inputs no better than a constant would: what is "
-                      "expected varies by %.2g from trial to trial, and the output misses it by "
+                      "expected varies by %.2g from trial to trial, and the output misses that by "
                       "%.2g, which only the tolerance hides",
                       constant.output(), constant.variation(), constant.error()));
   evidence->set_value(constant.error());

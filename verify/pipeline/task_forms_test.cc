@@ -145,7 +145,7 @@ class TaskFormsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     BackendOptions options;
-    options.kind = BackendKind::kInterpreter;
+    options.kind = BackendKind::kNative;
     options.workers = 1;
     auto backend = MakeBackend(options);
     ASSERT_TRUE(backend.ok()) << backend.status();

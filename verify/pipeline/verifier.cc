@@ -241,6 +241,7 @@ class Verifier::Impl {
     exec.set_rules(options_.rules);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
+    exec.set_torch_may_compute(!Audits());
     exec.set_skip_ablation(!Audits() || !options_.ablation);
     exec.set_skip_gpu_profile(!Audits() || !options_.gpu_profile);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));

@@ -47,7 +47,7 @@ class ExecTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     BackendOptions options;
-    options.kind = BackendKind::kInterpreter;
+    options.kind = BackendKind::kNative;
     options.workers = 1;
     options.pool.limits.set_memory_bytes(int64_t{600} << 20);
     auto backend = MakeBackend(options);
@@ -108,8 +108,9 @@ TEST_F(ExecTest, AMismatchNamesParametersThatTheReferenceDoesNotHave) {
       ResultOf(v, LAYER_CORRECT)
           .evidence(0)
           .text()
-          .find("; parameter 'x.weight' of ModelNew has no counterpart in Model, it keeps its own "
-                "initial value"),
+          .find(
+              "; parameter or buffer 'x.weight' of ModelNew has no counterpart in Model, it keeps "
+              "its own initial value"),
       std::string::npos)
       << ResultOf(v, LAYER_CORRECT).evidence(0).text();
 }

@@ -1,4 +1,4 @@
-# case: mask_that_is_never_true -> decoration
+# case: mask_that_is_never_true -> runtime_compute
 # task: torch.rand(8, 40) => lambda self, x: torch.relu(x)
 @triton.jit
 def k(x_ptr, n, BLOCK: tl.constexpr):
@@ -14,7 +14,7 @@ class ModelNew(nn.Module):
         k[(1,)](out, out.numel(), BLOCK=64)
         return out
 
-# case: tail_beyond_the_end -> decoration
+# case: tail_beyond_the_end -> runtime_compute
 # task: torch.randn(6, 32), torch.randn(6, 32) => lambda self, x, y: torch.cat((x, y), dim=1)
 @triton.jit
 def k(out_ptr, start, n, BLOCK: tl.constexpr):
@@ -29,7 +29,7 @@ class ModelNew(nn.Module):
         k[(2,)](out, out.numel(), out.numel(), BLOCK=128)
         return out
 
-# case: scratch_beside_a_copy -> decoration
+# case: scratch_beside_a_copy -> runtime_compute
 # task: torch.randn(16, 24) => lambda self, x: x.t().contiguous()
 @triton.jit
 def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
@@ -45,7 +45,7 @@ class ModelNew(nn.Module):
         both = torch.stack((scratch, x))
         return both[1].t().contiguous()
 
-# case: scratch_beside_a_cast -> decoration
+# case: scratch_beside_a_cast -> runtime_compute
 # task: torch.randn(5, 70) => lambda self, x: x.to(torch.float64)
 # use: relu
 class ModelNew(nn.Module):
@@ -89,7 +89,7 @@ class ModelNew(nn.Module):
         k[(triton.cdiv(x.numel(), 256),)](out, x.numel(), BLOCK=256)
         return out.view(100, 4)
 
-# case: two_kernels_that_do_nothing_together -> decoration
+# case: two_kernels_that_do_nothing_together -> runtime_compute
 # task: torch.randn(4, 64) => lambda self, x: x.reshape(8, 32)
 # use: relu
 @triton.jit
