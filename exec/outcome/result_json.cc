@@ -222,9 +222,9 @@ void ReadReferenceFields(const Fields& f, absl::Status* status, ExecResult* resu
     ReadOp(item, status, result->add_reference_ops());
   if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
   // Marks the fields that the reference runner's code reads from the result's text.
-  for (const char* name : {"visible", "calls", "trials", "shares_memory", "mutates_inputs",
-                           "has_buffers", "bytes_per_second", "in_bytes", "out_bytes", "call_bytes",
-                           "device_bytes", "out_of_memory"}) {
+  for (const char* name : {"visible", "calls", "trials", "left_out", "shares_memory",
+                           "mutates_inputs", "has_buffers", "bytes_per_second", "in_bytes",
+                           "out_bytes", "call_bytes", "device_bytes", "out_of_memory"}) {
     (void)f.Has(name);
   }
 }

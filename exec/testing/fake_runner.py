@@ -105,7 +105,7 @@ def serve_as_host(job, result, names):
             return
         windows = [os.memfd_create("window") for _ in range(2 if "open" in order else 0)]
         answers = {"open": {"opened": {"session": 1}}, "fill": {"filled": True}, "close": {"closed": True}}
-        answers["follow"] = {"followed": {"elements": 0, "variation": "0.0", "error": "0.0"}}
+        answers["follow"] = {"followed": {"elements": 0, **dict.fromkeys(("variation", "covariance", "own_variation", "rounding"), "0.0")}}
         if (answer := answer_as_told(order)) is None:
             (name,) = order
             answer = timed(order[name], names["timing"]) if name == "time" else answers[name]
@@ -138,6 +138,7 @@ def run_job(job, on_phase, on_result):
         trials = max(job["calls"]) + 1
         result["visible"] = {"arguments": empty, "state": empty, "inputs": [empty] * trials}
         result["trials"] = ["random"] * trials
+        result["left_out"] = []
         result["calls"] = [{"trial": trial, "output": _EXPECTED} for trial in job["calls"]]
         if job.get("host"):
             serve_as_host(job, result, names)
