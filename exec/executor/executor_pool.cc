@@ -142,8 +142,9 @@ absl::StatusOr<std::unique_ptr<ExecutorPool>> ExecutorPool::Create(
   for (int i = 0; i < std::min(options.count, kMostStarters); ++i) {
     pool->starters_.emplace_back([p = pool.get()] { p->Start(); });
   }
-  const auto known = [p = pool.get()]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(p->mutex_) {
-    return p->counts_.started > 0 || !p->start_error_.ok();
+  ExecutorPool* const made = pool.get();
+  const auto known = [made]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(made->mutex_) {
+    return made->counts_.started > 0 || !made->start_error_.ok();
   };
   absl::Status error;
   {
