@@ -160,6 +160,9 @@ absl::Status Device::FollowCopies(const LaunchCommand& launch,
     Storage& target = *memory_.Find(to.tensor.storage);
     const ArgumentBytes old = {before[index(to.tensor)].const_data_ptr<uint8_t>(), target.bytes,
                                place(to.tensor), to.tensor.dtype};
+    at::Tensor now;  // once for all that it may be a copy of
+    RETURN_IF_ERROR(
+        CatchTorch([&] { now = BytesOnHost(memory_.device(), target.data, target.bytes); }));
     for (const Value& from : launch.arguments) {
       if (from.kind != Value::Kind::kTensor || from.tensor.storage == to.tensor.storage ||
           originals_->count(from.tensor.storage) > 0) {
@@ -170,7 +173,6 @@ absl::Status Device::FollowCopies(const LaunchCommand& launch,
                                   source.bytes, place(from.tensor), from.tensor.dtype};
       bool found = false;
       RETURN_IF_ERROR(CatchTorch([&] {
-        const at::Tensor now = BytesOnHost(memory_.device(), target.data, target.bytes);
         const std::optional<CopiedElements> copied =
             FindCopy(old, now.const_data_ptr<uint8_t>(), held, copy_tolerance_);
         found = copied.has_value();
@@ -178,8 +180,7 @@ absl::Status Device::FollowCopies(const LaunchCommand& launch,
         TakeCopied(*copied, BytesOf(from.tensor.dtype), source, BytesOf(to.tensor.dtype),
                    memory_.device(), target);
       }));
-      if (!found) continue;
-      break;
+      if (found) break;
     }
   }
   return absl::OkStatus();

@@ -13,26 +13,6 @@ namespace {
 
 using Kind = Finding::Kind;
 
-LaunchFindings Check(const Kernel& kernel, const std::vector<KernelArgument>& arguments,
-                     int32_t programs = 1) {
-  LaunchFindings findings;
-  LaunchOptions options;
-  options.threads = 4;
-  options.check = &findings;
-  const absl::Status status = kernel.Launch({programs, 1, 1}, arguments, options);
-  EXPECT_TRUE(status.ok()) << status;
-  return findings;
-}
-
-std::vector<std::string> TextsOf(const LaunchFindings& findings, Kind kind) {
-  std::vector<std::string> texts;
-  for (const Finding& finding : findings.list) {
-    EXPECT_EQ(finding.kind, kind) << finding.text;
-    texts.push_back(finding.text);
-  }
-  return texts;
-}
-
 using Texts = std::vector<std::string>;
 
 // r = BODY of x, y and a mask of the first n elements, at which r is stored. Elements 20 to 31 of

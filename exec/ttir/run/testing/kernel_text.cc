@@ -52,4 +52,24 @@ std::string StoreText(const std::string& name, const std::string& element, int64
                           count);
 }
 
+LaunchFindings Check(const Kernel& kernel, const std::vector<KernelArgument>& arguments,
+                     int32_t programs) {
+  LaunchFindings findings;
+  LaunchOptions options;
+  options.threads = 4;
+  options.check = &findings;
+  const absl::Status status = kernel.Launch({programs, 1, 1}, arguments, options);
+  EXPECT_TRUE(status.ok()) << status;
+  return findings;
+}
+
+std::vector<std::string> TextsOf(const LaunchFindings& findings, Finding::Kind kind) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings.list) {
+    EXPECT_EQ(finding.kind, kind) << finding.text;
+    texts.push_back(finding.text);
+  }
+  return texts;
+}
+
 }  // namespace tritonrl::ttir

@@ -31,6 +31,12 @@ KernelArgument ArgumentOf(std::vector<T>& values) {
   return KernelArgument::Tensor(values.data(), static_cast<int64_t>(values.size() * sizeof(T)));
 }
 
+// Launches with checks on four threads; fails the test if the launch fails.
+LaunchFindings Check(const Kernel& kernel, const std::vector<KernelArgument>& arguments,
+                     int32_t programs = 1);
+// The findings' sentences; fails the test if one is of another kind.
+std::vector<std::string> TextsOf(const LaunchFindings& findings, Finding::Kind kind);
+
 // Runs `body` once. It makes %r of %x and %y: $T stands for a tensor of elements `in`, $R for one
 // of elements `out`, $N for the number of elements.
 template <typename R, typename T>
