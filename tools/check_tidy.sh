@@ -47,18 +47,42 @@ key() {
     sha256sum | cut -c1-40
 }
 
+# check FILE:REMEMBERED ...: checks the files as one translation unit, so that headers are parsed once. Files that do not
+# compile together (tidy_groups.awk takes care of most), or have findings, are checked in halves, at last one by one.
 check() {
+  local half=$(($# / 2)) unit=$1 together output
+  if [ $# = 1 ]; then
+    unit=${1%:*}
+  else
+    together=$(mktemp -d)
+    unit=$together/unit.cc
+    printf '#include "%s"\n' "${@%:*}" > "$unit"
+  fi
   # shellcheck disable=SC2086  # the flags are words
-  clang-tidy --quiet "$1" -- $TIDY_FLAGS 2> /dev/null && touch "$2"
+  if output=$(clang-tidy --quiet "$unit" -- $TIDY_FLAGS 2> /dev/null); then
+    touch "${@#*:}"
+  elif [ $# = 1 ]; then
+    echo "$output"
+    return 1
+  else
+    check "${@:1:half}"
+    local first=$?
+    check "${@:half + 1}" && [ $first = 0 ]
+  fi
+  local result=$?
+  [ -z "${together:-}" ] || rm -r "$together"
+  return $result
 }
 export -f check
 todo=()
 for file in "${files[@]}"; do
   remembered=$TIDY_CACHE/$(key "$file")
-  if [ ! -e "$remembered" ]; then todo+=("$file" "$remembered"); fi
+  if [ ! -e "$remembered" ]; then todo+=("$file:$remembered"); fi
 done
-echo "clang-tidy: ${#files[@]} files, $((${#todo[@]} / 2)) of them to check"
+echo "clang-tidy: ${#files[@]} files, ${#todo[@]} of them to check"
 if [ ${#todo[@]} -gt 0 ]; then
-  printf '%s\0' "${todo[@]}" | xargs -0 -n 2 -P "${TIDY_JOBS:-$(nproc)}" bash -c 'check "$1" "$2"' check
+  # shellcheck disable=SC2016  # $1 is a group of files, which have no spaces
+  printf '%s\n' "${todo[@]}" | awk -f tools/tidy_groups.awk -v most="${TIDY_TOGETHER:-8}" |
+    xargs -d '\n' -n 1 -P "${TIDY_JOBS:-$(nproc)}" bash -c 'check $1' check
 fi
 echo "clang-tidy: no findings"
