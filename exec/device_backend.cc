@@ -23,8 +23,8 @@ Outcome::Status StatusOf(Outcome::Reason reason) {
 }
 
 bool IsRetryable(Outcome::Reason reason) {
-  return StatusOf(reason) == Outcome::STATUS_INFRA_ERROR && reason != Outcome::NOT_EXECUTABLE &&
-         reason != Outcome::CANCELLED && reason != Outcome::INCONCLUSIVE;
+  return StatusOf(reason) == Outcome::STATUS_INFRA_ERROR && reason != Outcome::CANCELLED &&
+         reason != Outcome::INCONCLUSIVE;
 }
 
 std::string ReasonName(Outcome::Reason reason) {

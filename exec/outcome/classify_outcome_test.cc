@@ -88,7 +88,7 @@ TEST(OutcomeTest, NamesFaultsAndRetries) {
   EXPECT_EQ(StatusOf(Outcome::OK), Outcome::STATUS_OK);
   EXPECT_EQ(StatusOf(Outcome::REFERENCE_FAILED), Outcome::STATUS_TASK_FAILED);
   EXPECT_EQ(StatusOf(Outcome::KILLED_WORKER), Outcome::STATUS_CANDIDATE_FAILED);
-  EXPECT_EQ(StatusOf(Outcome::NOT_EXECUTABLE), Outcome::STATUS_INFRA_ERROR);
+  EXPECT_EQ(StatusOf(Outcome::NOT_EXECUTABLE), Outcome::STATUS_CANDIDATE_FAILED);
   EXPECT_TRUE(IsRetryable(Outcome::WORKER_LOST));
   EXPECT_FALSE(IsRetryable(Outcome::NOT_EXECUTABLE));
   EXPECT_EQ(StatusOf(Outcome::INCONCLUSIVE), Outcome::STATUS_INFRA_ERROR);

@@ -112,7 +112,7 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
     if (absl::StrContains(request.candidate_source(), "slow"))
       absl::SleepFor(absl::Milliseconds(200));
     if (absl::StrContains(request.candidate_source(), "lost")) {
-      return BadResult(Outcome::NOT_EXECUTABLE, "no such operation here");
+      return BadResult(Outcome::INCONCLUSIVE, "no time that can be believed");
     }
     if (!absl::StrContains(request.candidate_source(), "wrong")) return GoodResult(1.5);
     ExecResult result = GoodResult(1);
@@ -158,7 +158,7 @@ TEST_F(BatchTest, ALineForEachCaseInTheOrderOfTheInput) {
   EXPECT_EQ(lines[4]["input_error"],
             options_.in + ", line 5: id \"good\" was already given in line 1");
   EXPECT_EQ(lines[5]["verdict"]["outcome"]["status"], "STATUS_INFRA_ERROR");
-  EXPECT_EQ(lines[5]["verdict"]["outcome"]["reason"], "NOT_EXECUTABLE");
+  EXPECT_EQ(lines[5]["verdict"]["outcome"]["reason"], "INCONCLUSIVE");
   EXPECT_TRUE(absl::StrContains(Messages(), "cases.jsonl, line 4: not a JSON object"))
       << Messages();
   EXPECT_TRUE(absl::StrContains(SummaryText(*summary), "6 cases: 1 correct, 2 failed"))

@@ -36,7 +36,8 @@ TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
                                          {Outcome::PROCESS_LIMIT, LAYER_CORRECT},
                                          {Outcome::OUTPUT_LIMIT, LAYER_CORRECT},
                                          {Outcome::BAD_RESULT, LAYER_CORRECT},
-                                         {Outcome::KILLED_WORKER, LAYER_CORRECT}}) {
+                                         {Outcome::KILLED_WORKER, LAYER_CORRECT},
+                                         {Outcome::NOT_EXECUTABLE, LAYER_CORRECT}}) {
     ExecResult result = BadResult(c.reason, "what happened");
     result.add_launches()->set_name("relu_kernel");
     for (const bool compiled : {false, true}) {
@@ -61,8 +62,8 @@ TEST(LayersTest, EveryOutcomeOfTheBackendHasItsLayer) {
 
 TEST(LayersTest, FaultsThatAreNotTheCandidates) {
   for (const Outcome::Reason reason :
-       {Outcome::REFERENCE_FAILED, Outcome::NOT_EXECUTABLE, Outcome::INTERNAL_ERROR,
-        Outcome::WORKER_LOST, Outcome::DEADLINE, Outcome::CANCELLED, Outcome::INCONCLUSIVE}) {
+       {Outcome::REFERENCE_FAILED, Outcome::INTERNAL_ERROR, Outcome::WORKER_LOST, Outcome::DEADLINE,
+        Outcome::CANCELLED, Outcome::INCONCLUSIVE}) {
     const Verdict v = Walk(BadResult(reason, "sorry"));
     EXPECT_EQ(v.outcome().reason(), reason);
     EXPECT_EQ(v.outcome().status(), StatusOf(reason));

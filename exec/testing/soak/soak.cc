@@ -142,6 +142,9 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& o
   if (options.backend == "cuda") {
     return StartCudaBackend(std::move(pool));
   }
+  if (options.backend == "native" && options.torch_runner) {
+    return StartNativeBackend(std::move(pool));
+  }
   return StartInterpreterBackend(std::move(pool));
 }
 
@@ -198,6 +201,7 @@ class Soak {
     plan.seed = options_.seed;
     plan.torch_runner = options_.torch_runner;
     plan.cuda = options_.backend == "cuda";
+    plan.native = options_.backend == "native" && options_.torch_runner;
     plan.fill_memory = absl::StrContains(report_.sandbox, "memory");
     plan.extra_seconds = options_.torch_runner ? options_.extra_seconds : 0;
     plan_ = PlanSoak(plan);

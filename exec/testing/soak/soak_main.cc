@@ -18,7 +18,7 @@ ABSL_FLAG(int, count, 2000, "number of candidates");
 ABSL_FLAG(double, evil, 1.0 / 3, "share of hostile candidates, 0 to 1");
 ABSL_FLAG(uint64_t, seed, 1, "seed of the kinds of candidates and their order");
 ABSL_FLAG(int, workers, 2, "candidates that run at the same time");
-ABSL_FLAG(std::string, backend, "interpreter", "interpreter or cuda");
+ABSL_FLAG(std::string, backend, "native", "native, interpreter or cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap or none");
 ABSL_FLAG(bool, torch_runner, true, "true: the real runner; false: plain Python without torch");
 ABSL_FLAG(std::string, timing, "auto",
@@ -54,8 +54,8 @@ absl::StatusOr<SoakOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--evil must be 0 to 1");
   }
   const bool cuda = options.backend == "cuda";
-  if (!cuda && options.backend != "interpreter") {
-    return absl::InvalidArgumentError("--backend must be interpreter or cuda");
+  if (!cuda && options.backend != "interpreter" && options.backend != "native") {
+    return absl::InvalidArgumentError("--backend must be native, interpreter or cuda");
   }
   const double extra = absl::GetFlag(FLAGS_extra_seconds);
   if (!(extra >= 0) || !(options.seconds >= 0)) {

@@ -116,6 +116,57 @@ const std::vector<Evil>& GpuEvils() {
   return evils;
 }
 
+// Attacks on an executor, whose limits end them or which survives them.
+const std::vector<Evil>& NativeEvils() {
+  static const auto& evils = *new std::vector<Evil>{
+      {"far store",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def far(x): tl.store(x + (1 << 50), 1.0)\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    far[(1,)](y)\n"
+       "    return y",
+       30,
+       {Outcome::OUT_OF_BOUNDS}},
+      {"endless kernel",
+       "import torch, triton, triton.language as tl\n"
+       "@triton.jit\n"
+       "def endless(x):\n"
+       "  while tl.load(x, volatile=True) < 1e30: pass\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    y = torch.zeros_like(x)\n"
+       "    endless[(1,)](y)\n"
+       "    return y",
+       3,
+       {Outcome::TIMEOUT}},
+      {"many commands",
+       "import torch\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    for i in range(1000000): y = torch.empty_like(x)\n"
+       "    return y",
+       30,
+       {Outcome::RUNTIME_ERROR}},
+      {"large tensors",
+       "import torch\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x):\n"
+       "    return [torch.zeros(1 << 28, device='cuda') for _ in range(1000)]",
+       30,
+       {Outcome::OUT_OF_MEMORY, Outcome::RUNTIME_ERROR}},
+      {"torch computes",
+       "import torch\n"
+       "class ModelNew(torch.nn.Module):\n"
+       "  def forward(self, x): return torch.softmax(x, -1)",
+       30,
+       {Outcome::RUNTIME_COMPUTE}},
+  };
+  return evils;
+}
+
 std::string Honest(int id, bool torch_runner) {
   if (torch_runner) return kSoftmaxCandidate;
   return absl::StrCat("result['message'] = '", SoakMark(id), "'");
@@ -131,6 +182,7 @@ std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
     if (options.fill_memory || !absl::StartsWith(evil.kind, "fill")) evils.push_back(evil);
   }
   if (options.cuda) evils.insert(evils.end(), GpuEvils().begin(), GpuEvils().end());
+  if (options.native) evils.insert(evils.end(), NativeEvils().begin(), NativeEvils().end());
   std::mt19937_64 random(options.seed);
   std::vector<SoakCase> plan(options.count);
   for (int id = 0; id < options.count; ++id) {

@@ -28,6 +28,7 @@ struct SoakPlanOptions {
   bool torch_runner = true;
   bool fill_memory = true;  // includes memory bombs; only if a memory cgroup protects the host
   bool cuda = false;        // includes kernels that corrupt the CUDA context or never end
+  bool native = false;      // includes attacks on an executor
   double extra_seconds =
       0;  // added to each limit: start of a job before the candidate's first line
 };
