@@ -1,4 +1,5 @@
 // tt.gather and tt.histogram.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -13,14 +14,32 @@ namespace tritonrl::ttir {
 
 namespace {
 
-// Out of [0, bins) counts nothing.
+// Triton's code for NVIDIA counts in at least as many bins as a warp has threads, and looks at no
+// more bits of a value than these bins have. So a value without a bin wraps around.
+constexpr int64_t kLeastBins = 32;
+
+struct Outside {
+  int64_t elements = 0;
+  int64_t first = -1;
+  int64_t value = 0;  // of the first
+};
+
+// `counts` has max(bins, kLeastBins) elements. Returns what has no bin.
 template <typename T>
-void Count(const T* values, const uint8_t* mask, int64_t count, int64_t bins, int64_t* counts) {
+Outside Count(const T* values, const uint8_t* mask, int64_t count, int64_t bins, int64_t* counts) {
+  const auto bits = static_cast<uint64_t>(std::max(bins, kLeastBins) - 1);
+  Outside outside;
   for (int64_t i = 0; i < count; ++i) {
     if (mask != nullptr && mask[i] == 0) continue;
     const int64_t value = values[i];
-    if (value >= 0 && value < bins) ++counts[value];
+    ++counts[static_cast<uint64_t>(value) & bits];
+    if (value >= 0 && value < bins) continue;
+    if (outside.elements++ == 0) {
+      outside.first = i;
+      outside.value = value;
+    }
   }
+  return outside;
 }
 
 struct HistogramData : StepData {
@@ -52,23 +71,31 @@ bool RunHistogram(const Step& step, Program& program) {
   const uint8_t* mask = step.in[1] >= 0 ? program.At<uint8_t>(step.in[1]) : nullptr;
   int64_t* const counts = program.At<int64_t>(step.out[1]);
   if (program.marks != nullptr) MarkHistogram(step, program);
-  std::memset(counts, 0, static_cast<size_t>(data.bins) * sizeof(int64_t));
+  std::memset(counts, 0, static_cast<size_t>(std::max(data.bins, kLeastBins)) * sizeof(int64_t));
+  Outside outside;
   const int32_t in = step.in[0];
   switch (data.from) {
     case Lane::kBool:
-      Count(program.At<uint8_t>(in), mask, step.count, data.bins, counts);
+      outside = Count(program.At<uint8_t>(in), mask, step.count, data.bins, counts);
       break;
     case Lane::kI8:
-      Count(program.At<int8_t>(in), mask, step.count, data.bins, counts);
+      outside = Count(program.At<int8_t>(in), mask, step.count, data.bins, counts);
       break;
     case Lane::kI16:
-      Count(program.At<int16_t>(in), mask, step.count, data.bins, counts);
+      outside = Count(program.At<int16_t>(in), mask, step.count, data.bins, counts);
       break;
     case Lane::kI32:
-      Count(program.At<int32_t>(in), mask, step.count, data.bins, counts);
+      outside = Count(program.At<int32_t>(in), mask, step.count, data.bins, counts);
       break;
     default:
-      Count(program.At<int64_t>(in), mask, step.count, data.bins, counts);
+      outside = Count(program.At<int64_t>(in), mask, step.count, data.bins, counts);
+  }
+  if (outside.elements > 0 && program.check != nullptr) {
+    program.check->ReportHistogram(
+        step, outside.first,
+        absl::StrCat("[0, ", data.bins, "): ", outside.elements,
+                     outside.elements == 1 ? " element" : " elements", ", first element ",
+                     outside.first, ", which is ", outside.value));
   }
   std::byte* const out = program.At<std::byte>(step.out[0]);
   if (data.narrow != nullptr) {
@@ -194,11 +221,12 @@ absl::Status Builder::BuildHistogram(const Operation& operation) {
   }
   Step step;
   step.run = RunHistogram;
+  step.place = PlaceOf(operation);
   step.marking.crosses_threads = true;
   step.count = source.elements();
   step.in = {SpreadValue(operation.operands[0]).buffer, kNoBuffer};
   if (operation.operands.size() > 1) step.in[1] = SpreadValue(operation.operands[1]).buffer;
-  step.out = {NewBuffer(target), NewBuffer(data->bins * 8, CurrentDepth())};
+  step.out = {NewBuffer(target), NewBuffer(std::max(data->bins, kLeastBins) * 8, CurrentDepth())};
   step.data = std::move(data);
   const int32_t result = step.out[0];
   Emit(std::move(step));

@@ -214,6 +214,8 @@ absl::Status Builder::BuildOperation(const Operation& operation) {
     case Rule::kIf:
     case Rule::kCall:
       return BuildControl(operation);
+    case Rule::kInlineAsm:
+      return BuildAssembly(operation);
     case Rule::kAssume:
       return absl::OkStatus();
     default:

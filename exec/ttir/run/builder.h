@@ -89,6 +89,8 @@ class Builder {
     return status;
   }
 
+  absl::Status BuildAssembly(const Operation& operation);  // build_assembly.cc
+
   // build_elementwise.cc, build_casts.cc, build_extern.cc
   absl::Status BuildElementwise(const Operation& operation);
   Bound EmitUnary(Unary kernel, Unary finish, const Bound& operand, const Type& type);
@@ -136,6 +138,7 @@ class Builder {
   absl::Status BuildGather(const Operation& operation);
   absl::Status BuildHistogram(const Operation& operation);
   absl::Status BuildDot(const Operation& operation);
+  absl::Status BuildFp8Dot(const Operation& operation);
   absl::Status BuildScaledDot(const Operation& operation);
 
   // build_memory.cc

@@ -86,6 +86,13 @@ void Checker::CheckDivisibility(const CompiledKernel::Argument& argument, uint64
       {Finding::Kind::kDivisibility, launch_.kernel->name, argument.place, {}, 0, std::move(text)});
 }
 
+void Checker::ReportHistogram(const Step& step, int64_t element, absl::string_view what) {
+  if (!IsNew(Finding::Kind::kHistogram, step)) return;
+  Add(Finding::Kind::kHistogram, step, element,
+      absl::StrCat(ProgramText(), " counts values outside of the histogram's bins ", what,
+                   "; a GPU counts them in other bins"));
+}
+
 void Checker::NoteCompleteness() {
   findings_.complete =
       findings_.complete && races_.complete() && thread_races_.complete() && marks_.complete();

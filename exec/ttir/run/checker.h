@@ -51,6 +51,8 @@ class Checker {
   // Before an atomic operation. `writes`: of each element, or null: all do.
   void CheckAtomic(const Step& step, const CheckedAccess& access, const uint8_t* writes,
                    MemorySemantic semantic, MemoryScope scope);
+  // Of a histogram that counts values without a bin; `what`: the bins and values.
+  void ReportHistogram(const Step& step, int64_t element, absl::string_view what);
   // Of an argument as the launch gives it, a number or an address.
   void CheckDivisibility(const CompiledKernel::Argument& argument, uint64_t value);
 

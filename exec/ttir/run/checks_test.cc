@@ -93,6 +93,30 @@ TEST(ChecksTest, OperationsOfOtherBranchesDoNotRun) {
   EXPECT_EQ(findings.list[2].kind, Kind::kRace);
 }
 
+TEST(ChecksTest, HistogramsOfValuesWithoutABin) {
+  const auto kernel =
+      CompileText(KernelText("%x_ptr: !tt.ptr<i32>, %a_ptr: !tt.ptr<i32>, %b_ptr: !tt.ptr<i32>",
+                             LoadText("x", "i32", 32) + R"(
+    %limit = arith.constant dense<8> : tensor<32xi32>
+    %m = arith.cmpi ult, %x, %limit : tensor<32xi32>
+    %a = tt.histogram %x, %m : tensor<32xi32> -> tensor<8xi32>
+    %b = tt.histogram %x : tensor<32xi32> -> tensor<8xi32>
+)" + StoreText("a", "i32", 8) + StoreText("b", "i32", 8)));
+  ASSERT_NE(kernel, nullptr);
+  std::vector<int32_t> x(32, 7);
+  std::vector<int32_t> a(8);
+  std::vector<int32_t> b(8);
+  EXPECT_TRUE(Check(*kernel, {ArgumentOf(x), ArgumentOf(a), ArgumentOf(b)}).list.empty());
+  x[3] = 8;
+  x[9] = -1;
+  const LaunchFindings findings = Check(*kernel, {ArgumentOf(x), ArgumentOf(a), ArgumentOf(b)});
+  EXPECT_EQ(TextsOf(findings, Kind::kHistogram),
+            Texts({"program (0, 0, 0) counts values outside of the histogram's bins [0, 8): 2 "
+                   "elements, first element 3, which is 8; a GPU counts them in other bins"}));
+  EXPECT_EQ(findings.list[0].element, 3);
+  EXPECT_EQ(a[7], 30);
+}
+
 TEST(ChecksTest, ConstantOperandsAreSeenToo) {
   for (const int by : {0, 3}) {
     const auto kernel = CompileText(KernelText(

@@ -169,11 +169,13 @@ TEST(CompileTest, MissingOperationsAreNamedWithTheirLine) {
   const std::string text = KernelText(
       "%x_ptr: !tt.ptr<i32>",
       LoadText("x", "i32", 32) +
-          "    %r = tt.elementwise_inline_asm \"mov.b32 $0, $1;\" {constraints = \"=r,r\", "
+          "    %r = tt.elementwise_inline_asm \"mov.u32 $0, %smid;\" {constraints = \"=r,r\", "
           "packed_element = 1 : i32, pure = true} %x : tensor<32xi32> -> tensor<32xi32> "
           "loc(\"kernel.py\":5:2)\n");
-  EXPECT_EQ(CompileError(text).message(),
-            "not executable: tt.elementwise_inline_asm, line 5 of kernel.py");
+  EXPECT_EQ(
+      CompileError(text).message(),
+      "not executable: tt.elementwise_inline_asm, line 5 of kernel.py: instruction mov.u32 $0, "
+      "%smid (%smid)");
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ const char* FindingKindName(Finding::Kind kind) {
       return "outside of the view";
     case Finding::Kind::kDescriptor:
       return "descriptor";
+    case Finding::Kind::kHistogram:
+      return "outside of the histogram";
   }
   return "finding";
 }

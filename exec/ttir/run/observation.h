@@ -35,6 +35,7 @@ struct Finding {
     kRace,            // two programs, or two threads of one, at one location without an order
     kOutsideView,     // an access is outside of its argument's tensor, and inside of its storage
     kDescriptor,      // a tensor descriptor that a GPU with descriptors (sm_90) refuses
+    kHistogram,       // a value that is counted is out of bounds of the histogram
   };
   Kind kind = Kind::kRace;
   std::string kernel;
@@ -45,7 +46,7 @@ struct Finding {
 };
 
 // "race", "unwritten read", "division by zero", "wide shift", "divisibility", "outside of
-// the view", "descriptor".
+// the view", "descriptor", "outside of the histogram".
 const char* FindingKindName(Finding::Kind kind);
 
 inline constexpr size_t kMaxFindings = 100;

@@ -122,6 +122,16 @@ TEST(ShapesTest, HistogramCountsWhatIsInRangeAndActive) {
   EXPECT_EQ(result, (std::vector<int32_t>{1, 2, 0, 3, 1, 0, 0, 3}));
 }
 
+// As on a GPU, which looks at the lowest bits: 5 at least.
+TEST(ShapesTest, HistogramWrapsAround) {
+  std::vector<int32_t> x(64);
+  for (int i = 0; i < 64; ++i) x[i] = i - 8;
+  const std::string count = "    %r = tt.histogram %x : tensor<64xi32> -> ";
+  EXPECT_EQ(RunOn(count + "tensor<32xi32>\n", x, 32), std::vector<int32_t>(32, 2));
+  EXPECT_EQ(RunOn(count + "tensor<4xi32>\n", x, 4), std::vector<int32_t>(4, 2));
+  EXPECT_EQ(RunOn(count + "tensor<64xi32>\n", x, 64), std::vector<int32_t>(64, 1));
+}
+
 TEST(ShapesTest, ConstantsWithManyNumbers) {
   const auto result = RunOn(
       "    %c = arith.constant dense<[5, -6, 7, 8]> : tensor<4xi32>\n"

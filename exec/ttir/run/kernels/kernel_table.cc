@@ -47,6 +47,7 @@ constexpr KernelSet kSet = {
     .copy_rows = FindCopyRows,
     .dot = FindDot,
     .truncate_tf32 = TruncateTf32,
+    .dot_fp8 = DotFp8,
 };
 
 }  // namespace

@@ -42,6 +42,14 @@ struct DotShape {
 };
 using DotKernel = void (*)(void* c, const void* a, const void* b, const DotShape& shape);
 
+// The part [begin, end) of k, which are multiples of 32, of a dot of fp8 numbers on sm_90.
+struct Fp8DotShape {
+  DotShape shape;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int least_exponents[2] = {};  // of normal numbers of a's and b's formats
+};
+
 // out[r][i] = in[r * row_stride + i * stride] for `count` elements i of each row; strides are in
 // elements. The result does not overlap the source.
 struct RowsShape {
@@ -112,6 +120,7 @@ struct KernelSet {
   CopyRows (*copy_rows)(int bytes);
   DotKernel (*dot)(Lane operand, Lane accumulator);
   void (*truncate_tf32)(float* out, const float* a, int64_t count);
+  void (*dot_fp8)(float* c, const float* a, const float* b, const Fp8DotShape& shape);
 };
 
 const KernelSet& BestKernels();

@@ -62,6 +62,7 @@ void Scatter(int bytes, const int64_t* pointers, const void* values, const uint8
 
 CopyRows FindCopyRows(int bytes);
 DotKernel FindDot(Lane operand, Lane accumulator);
+void DotFp8(float* c, const float* a, const float* b, const Fp8DotShape& fp8);
 
 }  // namespace TRITONRL_TTIR_SET
 
