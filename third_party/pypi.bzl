@@ -52,6 +52,21 @@ cc_library(
     deps = [":cuda_headers"],
 )
 
+# Without the libraries for GPUs, which are half of a program's start: for programs that leave GPUs to other processes.
+cc_library(
+    name = "torch_cpu",
+    srcs = glob([
+        "lib/libc10.so",
+        "lib/libcudart.so*",
+        "lib/libcupti.so*",
+        "lib/libgomp.so*",
+        "lib/libtorch_cpu.so",
+    ]),
+    hdrs = glob(["torch_include/**/*.h", "torch_include/**/*.hpp", "torch_include/**/*.cuh"]),
+    includes = ["torch_include", "torch_include/torch/csrc/api/include", "cuda_include"],
+    deps = [":cuda_headers"],
+)
+
 cc_library(
     name = "cuda_headers",
     hdrs = glob(["cuda_include/**"]),

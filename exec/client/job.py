@@ -16,6 +16,12 @@ def warm_up():
     main.prepare()
 
 
+def before_fork(job):
+    """In the worker, for each job; the fields are the supervisor's."""
+    if job.get("compiler"):
+        main.prepare_compiler()
+
+
 def run_job(job, on_phase):
     """Never returns. Exit code 0: the candidate came to its end, or said why not."""
     on_phase("import")

@@ -25,15 +25,19 @@ MAX_TEXT = 2000  # characters of a failure
 FILE = "candidate.py"
 # Imported late by torch or Triton where a program first uses them, which would cost each fork its time.
 _LATE = (
-    "numpy",
+    "numpy.random",
+    "torch.nn.utils.parametrize",
+    "torch.utils._device",
+    "triton.language.extra.cuda.libdevice",
+    "triton.language.extra.libdevice",
+    "triton.tools.tensor_descriptor",
+)
+# The same, but a third of a zygote's start, and most programs use none of them.
+_COMPILER = (
     "torch._dynamo",
     "torch._higher_order_ops.triton_kernel_wrap",
     "torch._inductor.runtime.triton_heuristics",
     "torch._library.triton",
-    "torch.nn.utils.parametrize",
-    "triton.language.extra.cuda.libdevice",
-    "triton.language.extra.libdevice",
-    "triton.tools.tensor_descriptor",
 )
 
 
@@ -60,6 +64,19 @@ def prepare():
     operators.register()
     signature = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     triton_driver.compile_to_ir(triton.compiler.ASTSource(_warm, signature, {"BLOCK": 64}))
+    _freeze()
+
+
+def prepare_compiler():
+    """Imports ahead, once in a process, what a program that names parts of torch's compiler needs too."""
+    if all(name in sys.modules for name in _COMPILER):
+        return
+    for name in _COMPILER:
+        importlib.import_module(name)
+    _freeze()
+
+
+def _freeze():
     gc.collect()
     gc.freeze()  # a collection in a fork would copy the zygote's pages
 

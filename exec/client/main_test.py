@@ -3,12 +3,14 @@
 import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 
 from client.testing.client_case import ClientTest
 from client.testing import fake_executor, fake_wire
 from client.testing.programs import program
+from client import job, main  # what they import lies on the path that client.testing makes
 
 import torch
 
@@ -53,6 +55,16 @@ class FailureTest(ClientTest):
         first, second = (self.serve(source, seed=5).outputs[0] for _ in range(2))
         self.assertEqual(first[0].tolist(), first[1].tolist())  # as torch's generators agree on the CPU
         self.assertEqual((first[1].tolist(), first[2]), (second[1].tolist(), second[2]))
+
+
+class BeforeForkTest(unittest.TestCase):
+    def test_the_compiler_is_imported_for_programs_that_name_it(self):
+        name = "torch.utils.bundled_inputs"  # in the compiler's place: one that nothing else imports
+        with mock.patch.object(main, "_COMPILER", (name,)):
+            job.before_fork({"compiler": False})
+            self.assertNotIn(name, sys.modules)
+            job.before_fork({"compiler": True})
+            self.assertIn(name, sys.modules)
 
 
 class ProcessTest(ClientTest):

@@ -5,9 +5,11 @@ needs too much raises Triton's OutOfResources when it is sent, which makes an au
 """
 
 import collections
+import contextlib
 import functools
 import operator
 import re
+import threading
 import types
 
 import torch
@@ -30,6 +32,7 @@ _triton_compile = triton.compiler.compile  # Triton's own, to the binary
 _PTXAS = "PTXAS error: "
 _LATER = ("ttgir", "llir", "ptx", "cubin")  # stages after Triton IR
 _kernels = {}  # (IR, options) -> the executor's number
+_shared_context_is_free = threading.Lock()
 
 
 def target():
@@ -45,18 +48,42 @@ def compile_to_ir(src, target=None, options=None, _env_vars=None):
         raise RuntimeError("refused: a kernel comes from @triton.jit alone")
     backend = make_backend(target)
     options = backend.parse_options(dict(options or {}, **src.parse_options()))
+    with _context() as context:
+        try:
+            module = src.make_ir(
+                target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+            )
+        except Exception as error:
+            filter_traceback(error)
+            raise
+        module = backend.make_ttir(module, {}, options, target.arch)
+        text = str(module)
+    return Kernel(src, target, options, text)
+
+
+@contextlib.contextmanager
+def _context():
+    """One for all kernels of a process and of its forks, as loading the dialects takes as long as half a compilation
+    in a fork. It serves one compilation at a time: others in threads meanwhile, or within, get contexts of their own."""
+    if not _shared_context_is_free.acquire(blocking=False):
+        yield _new_context()
+        return
+    try:
+        yield _shared_context()
+    finally:
+        _shared_context_is_free.release()
+
+
+@functools.cache
+def _shared_context():
+    return _new_context()
+
+
+def _new_context():
     context = ir.context()
     ir.load_dialects(context)
-    backend.load_dialects(context)
-    try:
-        module = src.make_ir(
-            target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-        )
-    except Exception as error:
-        filter_traceback(error)
-        raise
-    module = backend.make_ttir(module, {}, options, target.arch)
-    return Kernel(src, target, options, str(module))
+    make_backend(GPUTarget("cuda", 90, _WARP)).load_dialects(context)
+    return context
 
 
 class _Asm(AsmDict):

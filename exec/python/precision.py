@@ -110,6 +110,10 @@ class _Watch(TorchDispatchMode):
         self.longest = 1
         self.steepest = 0.0
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # else the first use imports torch._dynamo: 800 modules, a second
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.overloadpacket.__name__
         product = _is_product(name)

@@ -49,6 +49,7 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
     connection = protocol.Connection(socket_fd)
     start = time.monotonic()
+    gc.disable()  # a tenth of the time of importing torch is a search for garbage that is none
     runner = importlib.import_module(runner_name)
     # A runner can name another module that warms it up.
     warm_up = getattr(importlib.import_module(getattr(runner, "WARMED_BY", runner_name)), "warm_up", None)
@@ -56,6 +57,7 @@ def main():
         warm_up()
     gc.collect()
     gc.freeze()  # forks share the pages of what is here now
+    gc.enable()
     linux.use_huge_pages()
     connection.write({"ready": True, "seconds": time.monotonic() - start})
     zygote.Zygote(connection, runner, namespaces).serve()

@@ -108,6 +108,9 @@ class Zygote:
         isolation = job_process.Isolation(self._namespaces, work_dir)
         names = frame["fds"]
         passed = dict(zip(names, self._connection.take_fds(len(names))))
+        before_fork = getattr(self._runner, "before_fork", None)
+        if before_fork is not None:
+            before_fork(frame["job"])
         namespace = _PidNamespace(self._own_namespace) if self._namespaces else None
         try:
             run = _JobRun(self._connection, limits, namespace)

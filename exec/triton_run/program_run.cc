@@ -3,6 +3,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/masked_select.h>
 
+#include <future>
 #include <memory>
 #include <utility>
 
@@ -114,18 +115,19 @@ absl::StatusOr<ProgramResult> RunProgram(const ProgramOptions& options) {
   WorkerPoolOptions pool_options = options.pool;
   pool_options.workers = 1;
   ASSIGN_OR_RETURN(pool_options, ClientPoolOptions(std::move(pool_options)));
-  ASSIGN_OR_RETURN(const std::unique_ptr<WorkerPool> pool, WorkerPool::Start(pool_options));
   ExecutorPoolOptions executor_options;
   executor_options.process.threads = options.threads;
-  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorPool> executors,
-                   ExecutorPool::Create(executor_options));
+  auto starting =
+      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
+  ASSIGN_OR_RETURN(const std::unique_ptr<WorkerPool> pool, WorkerPool::Start(pool_options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorPool> executors, starting.get());
   const absl::Time began = absl::Now();
   ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSession> session,
                    executors->Acquire(began + options.time_limit));
   ExecLimits limits = pool->limits();
   limits.set_wall_seconds(absl::ToDoubleSeconds(options.time_limit));
   ASSIGN_OR_RETURN(const std::unique_ptr<ClientJob> job,
-                   ClientJob::Start(pool.get(), options.entry, limits,
+                   ClientJob::Start(pool.get(), options.entry, options.source, limits,
                                     began + options.time_limit + absl::Seconds(10)));
   const absl::StatusOr<SessionResult> served =
       session->Run(Options(options), /*shared=*/nullptr, job->socket());

@@ -6,8 +6,13 @@ verify="$PWD/verify/cli/verify"
 server="$PWD/exec/service/server"
 examples="$PWD/verify/examples"
 work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_batch.XXXXXX")"
-trap 'rm -rf "$work"' EXIT
 failures=0
+
+# Most runs below use one server's warm workers, as starting them takes most of a run's time. It starts meanwhile.
+"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+server_pid=$!
+trap 'kill "$server_pid" 2>/dev/null; wait; rm -rf "$work"' EXIT
+there="--servers=$work/register"
 
 fail() {
   echo "FAIL $1"
@@ -63,19 +68,31 @@ with open(sys.argv[2], "w") as out:
         case = {"id": f"{name} {i}", "reference_source": read("reference"), "candidate_source": read(name)}
         out.write(json.dumps(case) + "\n")
 P
-# Two runs are killed and one is interrupted, each after it has written a line; the last run is not disturbed.
-run=("$verify" --in="$work/cases.jsonl" --out="$work/verdicts.jsonl" --backend=interpreter --workers=1)
-for signal in KILL KILL INT; do
-  lines=$(cat "$work/verdicts.jsonl" 2>/dev/null | wc -l)
-  "${run[@]}" >"$work/out" 2>"$work/err" &
+for _ in $(seq 1200); do
+  ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
+  sleep 0.1
+done
+
+# stopped SIGNAL OUTPUT COMMAND...: sends SIGNAL to the run once it has written a line more to OUTPUT; its exit code.
+stopped() {
+  local signal="$1" output="$2" lines pid
+  shift 2
+  lines=$(cat "$output" 2>/dev/null | wc -l)
+  "$@" >"$work/out" 2>"$work/err" &
   pid=$!
   for _ in $(seq 600); do
-    [ "$(cat "$work/verdicts.jsonl" 2>/dev/null | wc -l)" -gt "$lines" ] && break
+    [ "$(cat "$output" 2>/dev/null | wc -l)" -gt "$lines" ] && break
     kill -0 "$pid" 2>/dev/null || break
     sleep 0.05
   done
   kill -"$signal" "$pid" 2>/dev/null
   wait "$pid"
+}
+
+# Two runs are killed and one is interrupted, each after it has written a line; the last run is not disturbed.
+run=("$verify" --in="$work/cases.jsonl" --out="$work/verdicts.jsonl" "$there" --workers=1)
+for signal in KILL KILL INT; do
+  stopped "$signal" "$work/verdicts.jsonl" "${run[@]}"
   code=$?
   if [ "$signal" = INT ] && [ "$code" != 130 ]; then fail "interrupted: exit code $code"; fi
 done
@@ -84,15 +101,14 @@ printf '{"id": "honest 0", "torn' >>"$work/verdicts.jsonl"
 check resumed 0 "16 cases: 8 correct, 8 failed" "${run[@]:1}" --html="$work/page.html"
 complete "$work/cases.jsonl" "$work/verdicts.jsonl" "resumed: not the lines expected"
 [ "$(grep -c '<tr data-key=' "$work/page.html")" = 16 ] || fail "page: not 16 cases"
+# One with workers of its own is interrupted too.
+stopped INT "$work/own.jsonl" "$verify" --in="$work/cases.jsonl" --out="$work/own.jsonl" --backend=interpreter --workers=1
+code=$?
+[ "$code" = 130 ] || fail "interrupted with its own workers: exit code $code"
+[ "$(wc -l <"$work/own.jsonl")" -lt 16 ] || fail "with its own workers: nothing was left"
 
 # A remote server gives the same verdicts, and exits with code 0 after SIGTERM.
-"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
-pid=$!
-for _ in $(seq 1200); do
-  ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
-  sleep 0.1
-done
-check servers 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/remote.jsonl" --servers="$work/register"
+check servers 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/remote.jsonl" "$there"
 python3 - "$work/folder.jsonl" "$work/remote.jsonl" <<'P' || fail "servers: other verdicts than here"
 import json, sys
 def read(path):
@@ -104,19 +120,6 @@ def read(path):
     return lines
 assert read(sys.argv[1]) == read(sys.argv[2])
 P
-head -c 64 /dev/zero | tr '\0' a >"$work/wrong_token"
-chmod 600 "$work/wrong_token"
-address=$(sed -n 's/^server: \([^,]*\),.*/\1/p' "$work/server")
-check wrong_token 2 "is not this server's" --in="$examples" --out="$work/remote2.jsonl" --servers="$address" --token_file="$work/wrong_token"
-kill -TERM "$pid"
-wait "$pid" || fail "servers: the server ended with code $?"
-cat "$work/server"
-head -c 64 /dev/zero | tr '\0' a >"$work/token"
-chmod 644 "$work/token"
-check open_token 2 "mode 600" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/token"
-check no_token_file 2 "no_such_token" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/no_such_token"
-check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
-
 # Samples of a run: their tasks come from a folder, their style from the record or from a flag.
 mkdir "$work/tasks"
 cp "$examples/softmax_reference.py" "$work/tasks/softmax.py"
@@ -128,18 +131,29 @@ with open(sys.argv[2], "w") as out:
     for sample, response in enumerate(["<think>p</think>\n" + block, block + "```python\nModelNew()\n```\n"]):
         out.write(json.dumps({"slot": 0, "sample": sample, "task": "softmax", "response": response}) + "\n")
 P
-samples=(--in="$work/samples.jsonl" --tasks="$work/tasks" --backend=interpreter --workers=1 --trials=2)
+samples=(--in="$work/samples.jsonl" --tasks="$work/tasks" "$there" --workers=1 --trials=2)
 check samples 0 "2 cases: 1 correct, 1 failed" "${samples[@]}" --out="$work/samples_out.jsonl" --html="$work/samples.html"
 check samples_plain 0 "2 cases: 2 correct, 0 failed" "${samples[@]}" --out="$work/plain_out.jsonl" --response_style=plain
-check samples_without_tasks 2 "give their folder to --tasks" --in="$work/samples.jsonl" --out="$work/x.jsonl" \
-  --backend=interpreter --workers=1
+check samples_without_tasks 2 "give their folder to --tasks" --in="$work/samples.jsonl" --out="$work/x.jsonl" "$there"
 
 echo "not json" >"$work/broken.jsonl"
-check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" \
-  --backend=interpreter --workers=1
+check broken_lines 2 "broken.jsonl, line 1: not a JSON object" --in="$work/broken.jsonl" --out="$work/broken_out.jsonl" "$there"
 grep -q '"input_error":"' "$work/broken_out.jsonl" || fail "broken_lines: no line in the output"
 cut -d, -f1 "$work/verdicts.jsonl" >"$work/notes"
-check foreign_output 2 "line 1 is not a verdict" --in="$work/cases.jsonl" --out="$work/notes" --backend=interpreter --workers=1
+check foreign_output 2 "line 1 is not a verdict" --in="$work/cases.jsonl" --out="$work/notes" "$there"
+
+head -c 64 /dev/zero | tr '\0' a >"$work/wrong_token"
+chmod 600 "$work/wrong_token"
+address=$(sed -n 's/^server: \([^,]*\),.*/\1/p' "$work/server")
+check wrong_token 2 "is not this server's" --in="$examples" --out="$work/remote2.jsonl" --servers="$address" --token_file="$work/wrong_token"
+kill -TERM "$server_pid"
+wait "$server_pid" || fail "servers: the server ended with code $?"
+cat "$work/server"
+head -c 64 /dev/zero | tr '\0' a >"$work/token"
+chmod 644 "$work/token"
+check open_token 2 "mode 600" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/token"
+check no_token_file 2 "no_such_token" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1 --token_file="$work/no_such_token"
+check no_token 2 "--token_file" --in="$examples" --out="$work/remote2.jsonl" --servers=127.0.0.1:1
 
 [ "$failures" = 0 ] && echo "all checks passed"
 exit "$failures"

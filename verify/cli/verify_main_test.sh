@@ -2,10 +2,16 @@
 # Tests the program as a user calls it: exit codes, one sentence on stderr for each mistake, text and JSON output.
 set -u
 verify="$PWD/verify/cli/verify"
+server="$PWD/exec/service/server"
 examples="$PWD/verify/examples"
 work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_main.XXXXXX")"
-trap 'rm -rf "$work"' EXIT
 failures=0
+
+# Most runs below use one server's warm workers, as starting them takes most of a run's time. It starts meanwhile.
+"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+server_pid=$!
+trap 'kill "$server_pid" 2>/dev/null; wait; rm -rf "$work"' EXIT
+there="--servers=$work/register"
 
 # check NAME EXPECTED_CODE EXPECTED_TEXT ARGUMENTS...: the text may be on stdout or stderr.
 check() {
@@ -50,7 +56,11 @@ check bad_block 2 '--code_block "second" is unknown; use "auto", "only"' --code_
 check half_a_judge 2 "--judge_model" "$reference" --candidate="$examples/softmax_honest.py" --judge_url=http://x
 
 check honest 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter
-check wrong_json 1 '"reason":"MISMATCH"' "$reference" --candidate="$examples/softmax_wrong.py" --json --backend=interpreter
+for _ in $(seq 1200); do
+  ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
+  sleep 0.1
+done
+check wrong_json 1 '"reason":"MISMATCH"' "$reference" --candidate="$examples/softmax_wrong.py" --json "$there"
 if ! python3 -c 'import json, sys; v = json.load(open(sys.argv[1])); assert v["correct"] is False and v["compiled"] is True and "speedup" not in v' "$work/out"; then
   echo "FAIL wrong_json: not the JSON object expected"
   failures=$((failures + 1))
@@ -58,8 +68,8 @@ fi
 check cheat 1 "> y = torch.softmax(x * self.scale, dim=1)" "$reference" --candidate="$examples/softmax_cheat.py"
 
 check bad_rules 2 "none of the rules paper, strict, robust" "$reference" --candidate="$examples/softmax_honest.py" --rules=exact
-check paper_rules 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter --rules=paper
-check robust 0 "robust rules' inputs" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter --rules=robust
+check paper_rules 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" "$there" --rules=paper
+check robust 0 "robust rules' inputs" "$reference" --candidate="$examples/softmax_honest.py" "$there" --rules=robust
 check tasks_missing 2 "--tasks is missing" --preflight
 check tasks_alone 2 "--tasks goes with --preflight" --tasks="$examples"
 check tasks_gone 2 "no_such_folder" --preflight --tasks="$work/no_such_folder"
@@ -74,7 +84,7 @@ if ! grep -q "unsound .*by_1e-3 .*zeros passes" "$work/out" || [ "$(grep -c '"st
   cat "$work/out" "$work/preflight.jsonl"
   failures=$((failures + 1))
 fi
-check preflight_robust 0 "2 tasks by the robust rules: 2 sound" --preflight --tasks="$work/tasks" --rules=robust --backend=interpreter
+check preflight_robust 0 "2 tasks by the robust rules: 2 sound" --preflight --tasks="$work/tasks" --rules=robust "$there"
 
 # Relative paths are relative to the caller's folder, not to the folder in which bazel runs the program.
 cp "$examples"/softmax_*.py "$work/"
@@ -86,8 +96,8 @@ check fenced_candidate 2 "--candidate: $fence" --reference=softmax_reference.py 
 check fenced_reference 2 "--reference: $fence" --reference=fenced.py --candidate=softmax_honest.py
 { cat "$work/softmax_reference.py"; printf '\nlisted = get_inputs\ndef get_inputs(): return {"x": listed()[0]}\n'; } >"$work/by_name.py"
 check inputs_by_name 2 "get_inputs returned a dict, it must return a list of positional arguments" \
-  --reference=by_name.py --candidate=softmax_honest.py --backend=interpreter
-check broken_reference 2 "broken.py" --reference=broken.py --candidate=softmax_honest.py --backend=interpreter
+  --reference=by_name.py --candidate=softmax_honest.py "$there"
+check broken_reference 2 "broken.py" --reference=broken.py --candidate=softmax_honest.py "$there"
 
 [ "$failures" = 0 ] && echo "all checks passed"
 exit "$failures"
