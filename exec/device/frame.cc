@@ -35,8 +35,9 @@ absl::Status WaitFor(int socket, int16_t events, absl::Time deadline) {
       return absl::DeadlineExceededError("the candidate's process did not finish in time");
     }
     pollfd poll_fd{socket, events, 0};
-    const int64_t ms = absl::ToInt64Milliseconds(left) + 1;
-    const int ready = poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(ms, 1'000)));
+    // The least first: one more millisecond than the infinite duration has overflows.
+    const int64_t ms = absl::ToInt64Milliseconds(std::min(left, absl::Seconds(1))) + 1;
+    const int ready = poll(&poll_fd, 1, static_cast<int>(ms));
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) {
       return absl::InternalError(absl::StrCat("poll: ", strerror(errno)));

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kMaxNumber = int64_t{1} << 44;
 constexpr int kMaxListed = 1 << 18;
 constexpr double kMaxCount = 1e18;
+constexpr double kMostSeconds = 1e5;  // of one replay
 constexpr size_t kMaxName = 1'000;
 constexpr size_t kMostSentences = 16;
 constexpr size_t kMaxText = 4 * device::kMaxErrorText;
@@ -187,7 +188,7 @@ absl::StatusOr<device::LaunchFindings> ReadFindings(const Findings& message) {
   if (message.list_size() > static_cast<int>(ttir::kMaxFindings)) return Nonsense("many findings");
   for (const Finding& entry : message.list()) {
     device::Finding& finding = findings.list.emplace_back();
-    if (entry.kind() > static_cast<uint32_t>(device::Finding::Kind::kDescriptor) ||
+    if (entry.kind() > static_cast<uint32_t>(device::Finding::Kind::kHistogram) ||
         entry.program_size() != static_cast<int>(finding.program.size())) {
       return Nonsense("a finding that cannot be");
     }
@@ -397,6 +398,55 @@ absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& messag
   }
   RETURN_IF_ERROR(number.status());
   return result;
+}
+
+absl::Status WriteTimed(const std::vector<double>& milliseconds, const device::Value* output,
+                        ContentsPlacer* placer, TimedReplays* message) {
+  for (const double time : milliseconds) message->add_seconds(time * 1e-3);
+  return output == nullptr ? absl::OkStatus()
+                           : WriteValue(*output, placer, message->mutable_output());
+}
+
+absl::StatusOr<tritonrl::TimedReplays> ReadTimed(const TimedReplays& message,
+                                                 const TimeRequest& request,
+                                                 const AnswerBounds& bounds,
+                                                 absl::Span<const Region> regions) {
+  tritonrl::TimedReplays timed;
+  if (message.seconds_size() != (request.with_launches ? 1 : request.count) ||
+      message.has_output() != request.output) {
+    return Nonsense("times of other replays");
+  }
+  for (const double seconds : message.seconds()) {
+    if (!(seconds > 0 && seconds < kMostSeconds)) return Nonsense("a time that cannot be");
+    timed.seconds.push_back(seconds);
+  }
+  if (request.output) {
+    ASSIGN_OR_RETURN(timed.output, ReadOutput(message.output(), bounds.output_bytes, regions));
+  }
+  return timed;
+}
+
+void WriteGpu(const device::DeviceDescription& gpu, Ready* message) {
+  message->set_device_name(gpu.name);
+  for (const int64_t number : {int64_t{gpu.capability_major}, int64_t{gpu.capability_minor},
+                               int64_t{gpu.multiprocessors}, gpu.shared_bytes, gpu.total_bytes}) {
+    message->add_device_numbers(number);
+  }
+}
+
+absl::StatusOr<std::optional<device::DeviceDescription>> ReadGpu(const Ready& message) {
+  if (message.device_numbers_size() == 0) return std::nullopt;
+  if (message.device_numbers_size() != 5) return Nonsense("no device");
+  Numbers number;
+  device::DeviceDescription gpu;
+  gpu.name = Cut(message.device_name(), kMaxName);
+  gpu.capability_major = static_cast<int>(number(message.device_numbers(0)));
+  gpu.capability_minor = static_cast<int>(number(message.device_numbers(1)));
+  gpu.multiprocessors = static_cast<int>(number(message.device_numbers(2)));
+  gpu.shared_bytes = number(message.device_numbers(3));
+  gpu.total_bytes = number(message.device_numbers(4));
+  RETURN_IF_ERROR(number.status());
+  return gpu;
 }
 
 absl::Status ReadStatus(const Answer& message) {

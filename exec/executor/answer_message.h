@@ -2,6 +2,9 @@
 #ifndef TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
 #define TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
 
+#include <optional>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "exec/device/session.h"
@@ -35,6 +38,19 @@ absl::StatusOr<RecordingSummary> ReadRecording(const Recording& message, int64_t
 absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& message,
                                                       const AnswerBounds& bounds,
                                                       absl::Span<const Region> regions);
+
+// Milliseconds become seconds. `output` may be null.
+absl::Status WriteTimed(const std::vector<double>& milliseconds, const device::Value* output,
+                        ContentsPlacer* placer, TimedReplays* message);
+// As many times as were asked for; an output if one was.
+absl::StatusOr<tritonrl::TimedReplays> ReadTimed(const TimedReplays& message,
+                                                 const TimeRequest& request,
+                                                 const AnswerBounds& bounds,
+                                                 absl::Span<const Region> regions);
+
+// The GPU of an executor that is ready; nullopt on a CPU.
+void WriteGpu(const device::DeviceDescription& gpu, Ready* message);
+absl::StatusOr<std::optional<device::DeviceDescription>> ReadGpu(const Ready& message);
 
 // The status that an answer names. One that no session has becomes Internal.
 absl::Status ReadStatus(const Answer& message);

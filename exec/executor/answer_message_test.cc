@@ -208,6 +208,44 @@ TEST_F(AnswerMessageTest, OnlyStatusesOfSessionsAreBelieved) {
   }
 }
 
+TEST_F(AnswerMessageTest, TimesAreBounded) {
+  const device::Value output = device::Value::Host(at::arange(6, at::kFloat));
+  TimedReplays message;
+  ASSERT_TRUE(WriteTimed({1.5, 2}, &output, this, &message).ok());
+  const AnswerBounds bounds = {.output_bytes = kMostBytes};
+  const TimeRequest asked = {.count = 2, .output = true};
+  const auto timed = ReadTimed(message, asked, bounds, Regions());
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_THAT(timed->seconds, testing::ElementsAre(1.5e-3, 2e-3));
+  EXPECT_TRUE(timed->output.host.equal(output.host));
+  EXPECT_FALSE(ReadTimed(message, {.count = 3, .output = true}, bounds, Regions()).ok());
+  EXPECT_FALSE(ReadTimed(message, {.count = 2}, bounds, Regions()).ok());
+  EXPECT_FALSE(
+      ReadTimed(message, {.count = 2, .with_launches = true, .output = true}, bounds, Regions())
+          .ok());
+  EXPECT_FALSE(ReadTimed(message, asked, {.output_bytes = 8}, Regions()).ok());
+  for (const double seconds : {0.0, -1.0, 1e9, std::numeric_limits<double>::quiet_NaN()}) {
+    message.set_seconds(1, seconds);
+    EXPECT_FALSE(ReadTimed(message, asked, bounds, Regions()).ok()) << seconds;
+  }
+}
+
+TEST_F(AnswerMessageTest, TheGpuOfAnExecutor) {
+  Ready message;
+  EXPECT_FALSE(ReadGpu(message)->has_value());
+  WriteGpu({"NVIDIA H200", 9, 0, 132, 232'448, int64_t{140} << 30}, &message);
+  const auto gpu = ReadGpu(message);
+  ASSERT_TRUE(gpu.ok() && gpu->has_value()) << gpu.status();
+  EXPECT_EQ((*gpu)->name, "NVIDIA H200");
+  EXPECT_EQ((*gpu)->capability_major, 9);
+  EXPECT_EQ((*gpu)->total_bytes, int64_t{140} << 30);
+  message.set_device_numbers(2, -1);
+  EXPECT_FALSE(ReadGpu(message).ok());
+  message.clear_device_numbers();
+  message.add_device_numbers(1);
+  EXPECT_FALSE(ReadGpu(message).ok());
+}
+
 // No bytes make the reader crash.
 TEST_F(AnswerMessageTest, MutatedBytes) {
   std::mt19937 random(1);

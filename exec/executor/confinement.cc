@@ -40,6 +40,14 @@ constexpr const char* kAllowed[] = {
     "arch_prctl"};
 
 constexpr rlim_t kMostDescriptors = 48;
+constexpr rlim_t kMostCudaDescriptors = 1024;
+
+// NVIDIA's driver numbers its requests of /dev/nvidia* as Linux wants it, with 'F' for the kind of
+// device; those of /dev/nvidia-uvm from 0, and two from 0x30000000.
+constexpr scmp_datum_t kKindOfRequest = 0xFF00;
+constexpr scmp_datum_t kNvidiaKind = 'F' << 8;
+constexpr scmp_datum_t kAboveUvm = 0xFFFFFF00;
+constexpr scmp_datum_t kUvmStart = 0x30000000;
 
 constexpr bool kSanitized =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -86,17 +94,28 @@ class Rules {
   const char* failed_ = "";
 };
 
-void AddRules(Rules* rules) {
+void AddRules(DeviceKind device, Rules* rules) {
   for (const char* call : kAllowed) rules->Allow(call);
   // Threads, not processes. clone3 keeps its flags in memory, which a filter cannot read; libc
   // falls back to clone.
   rules->Allow("clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
   rules->Fail("clone3", ENOSYS);
+  if (device == DeviceKind::kCuda) {
+    rules->Allow("ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, kKindOfRequest, kNvidiaKind));
+    for (const scmp_datum_t begin : {scmp_datum_t{0}, kUvmStart}) {
+      rules->Allow("ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, kAboveUvm, begin));
+    }
+  }
   // abort() signals its own thread; libc names threads.
   rules->Allow("tgkill", SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(getpid())));
   rules->Allow("prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   rules->Allow("prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_VMA));
   rules->Allow("prlimit64", SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
+}
+
+absl::Status ForbidDebuggers() {
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return ErrnoStatus(errno, "set", "dumpable");
+  return absl::OkStatus();
 }
 
 absl::Status DropCapabilities() {
@@ -108,10 +127,11 @@ absl::Status DropCapabilities() {
 
 }  // namespace
 
-absl::Status ConfineEarly() {
+absl::Status ConfineEarly(DeviceKind device) {
   const rlimit none = {0, 0};
   if (setrlimit(RLIMIT_CORE, &none) != 0) return ErrnoStatus(errno, "set", "the core limit");
-  const rlimit few = {kMostDescriptors, kMostDescriptors};
+  const rlim_t most = device == DeviceKind::kCuda ? kMostCudaDescriptors : kMostDescriptors;
+  const rlimit few = {most, most};
   if (setrlimit(RLIMIT_NOFILE, &few) != 0) return ErrnoStatus(errno, "set", "the file limit");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return ErrnoStatus(errno, "set", "no_new_privs");
   // The file belongs to root once the process is not dumpable.
@@ -119,11 +139,12 @@ absl::Status ConfineEarly() {
     (void)!write(fd, "1000", 4);
     close(fd);
   }
-  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return ErrnoStatus(errno, "set", "dumpable");
-  return absl::OkStatus();
+  // NVIDIA's driver reads files of /proc/self when it starts.
+  return device == DeviceKind::kCuda ? absl::OkStatus() : ForbidDebuggers();
 }
 
-absl::Status ConfineForGood() {
+absl::Status ConfineForGood(DeviceKind device) {
+  RETURN_IF_ERROR(ForbidDebuggers());
   if (kSanitized) return absl::OkStatus();
   RETURN_IF_ERROR(DropCapabilities());
   const std::unique_ptr<void, FreeContext> context(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
@@ -132,7 +153,7 @@ absl::Status ConfineForGood() {
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree by number
   seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_TSYNC, 1);     // threads that exist already
   Rules rules(context.get());
-  AddRules(&rules);
+  AddRules(device, &rules);
   RETURN_IF_ERROR(rules.status());
   if (const int error = seccomp_load(context.get()); error != 0) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -61,6 +61,18 @@ struct ReplayRequest {
   device::CopyTolerance copy_tolerance;  // of what is a copy
 };
 
+// So many replays of a call that is ready to be timed.
+struct TimeRequest {
+  int count = 1;
+  bool with_launches = false;  // their mean alone, with the host's time for launches
+  bool output = false;         // whether to give the output of the last one
+  absl::Time deadline = absl::InfiniteFuture();
+};
+struct TimedReplays {
+  std::vector<double> seconds;  // of each, or their mean
+  device::Value output;         // on the host
+};
+
 // One candidate. Not thread-safe. Every status besides those below comes from device::Session:
 // - Aborted: the executor itself ended, or sent what makes no sense; the message says how it ended.
 //   Another executor may do better, unless it is the candidate's doing.
@@ -86,6 +98,13 @@ class ExecutorSession {
   virtual absl::StatusOr<std::vector<at::Tensor>> ReplayConstructor(uint64_t seed,
                                                                     absl::Time deadline) = 0;
 
+  // Makes the recorded call ready to be timed (device::TimedCall), until the next call of another
+  // function than TimeReplays. `direct`: not as a graph. Returns why it is no graph, or "".
+  // Unimplemented: this device takes no times.
+  virtual absl::StatusOr<std::string> BeginTiming(const ReplayRequest& request, bool direct) = 0;
+  // The output is valid until the next call of this object.
+  virtual absl::StatusOr<TimedReplays> TimeReplays(const TimeRequest& request) = 0;
+
   // Aborted once the executor has ended by itself; else OK.
   virtual absl::Status lost() const = 0;
 };
@@ -99,6 +118,8 @@ class Executors {
   // be started.
   virtual absl::StatusOr<std::unique_ptr<ExecutorSession>> Acquire(absl::Time deadline) = 0;
   virtual int threads() const = 0;  // of a launch
+  // The GPU on which they run kernels, and take times; nullopt on a CPU.
+  virtual std::optional<device::DeviceDescription> gpu() const = 0;
 };
 
 }  // namespace tritonrl

@@ -30,6 +30,7 @@ class ProcessSession : public ExecutorSession {
       // Forgetting a candidate takes no longer than its memory takes to go.
       const auto answer = process_.Ask(request, {}, absl::Now() + kTimeToForget);
       if (answer.ok() && answer->kind_case() != Answer::kReady) (void)Unexpected();
+      if (answer.ok()) member_.worn = answer->ready().worn();
     }
     process_.inbox().Truncate(0);
     pool_.Return(std::move(member_));
@@ -91,6 +92,28 @@ class ProcessSession : public ExecutorSession {
       state.push_back(*std::move(tensor));
     }
     return state;
+  }
+
+  absl::StatusOr<std::string> BeginTiming(const ReplayRequest& replay, bool direct) override {
+    Request request;
+    process_.inbox().Truncate(replays_begin_);
+    executor::InboxPlacer placer(&process_.inbox(), shared_);
+    executor::BeginTiming* const message = request.mutable_begin_timing();
+    RETURN_IF_ERROR(executor::WriteReplay(replay, &placer, message->mutable_replay()));
+    message->set_direct(direct);
+    ASSIGN_OR_RETURN(const Answer answer, process_.Ask(request, {}, replay.deadline));
+    RETURN_IF_ERROR(executor::ReadStatus(answer));
+    if (answer.kind_case() != Answer::kBegun) return Unexpected();
+    return answer.begun().not_a_graph();
+  }
+
+  absl::StatusOr<TimedReplays> TimeReplays(const TimeRequest& timed) override {
+    Request request;
+    executor::WriteTimeRequest(timed, request.mutable_time());
+    ASSIGN_OR_RETURN(const Answer answer, process_.Ask(request, {}, timed.deadline));
+    RETURN_IF_ERROR(executor::ReadStatus(answer));
+    if (answer.kind_case() != Answer::kTimed) return Unexpected();
+    return Checked(executor::ReadTimed(answer.timed(), timed, bounds_, Regions()));
   }
 
   absl::Status lost() const override {
@@ -183,6 +206,7 @@ void ExecutorPool::Start() {
     start_error_ = process.status();
     if (process.ok()) {
       ++counts_.started;
+      gpu_ = (*process)->gpu();
       free_.push_back({*std::move(process), 0});
       continue;
     }
@@ -216,7 +240,7 @@ absl::StatusOr<std::unique_ptr<ExecutorSession>> ExecutorPool::Acquire(absl::Tim
 
 void ExecutorPool::Return(Member member) {
   const bool lost = !member.process->ended().ok();
-  const bool replaced = !lost && (member.candidates >= options_.max_candidates ||
+  const bool replaced = !lost && (member.worn || member.candidates >= options_.max_candidates ||
                                   member.process->resident_bytes() > options_.max_resident_bytes);
   const pid_t pid = member.process->pid();
   if (lost || replaced) member.process.reset();
@@ -229,6 +253,11 @@ void ExecutorPool::Return(Member member) {
   } else {
     free_.push_back(std::move(member));
   }
+}
+
+std::optional<device::DeviceDescription> ExecutorPool::gpu() const {
+  const absl::MutexLock lock(&mutex_);
+  return gpu_;
 }
 
 ExecutorPoolCounts ExecutorPool::counts() const {

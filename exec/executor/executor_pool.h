@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct ExecutorPoolOptions {
 
 struct ExecutorPoolCounts {
   int64_t started = 0;
-  int64_t lost = 0;      // ended by themselves, sent nonsense, or killed as they were late
-  int64_t replaced = 0;  // after their share of candidates, or for their memory
+  int64_t lost = 0;  // ended by themselves, sent nonsense, or killed as they were late
+  // After their share of candidates, for their memory, or as a kernel broke the GPU's context.
+  int64_t replaced = 0;
 };
 
 // Thread-safe. Sessions must not outlive it.
@@ -43,6 +45,7 @@ class ExecutorPool : public Executors {
 
   absl::StatusOr<std::unique_ptr<ExecutorSession>> Acquire(absl::Time deadline) override;
   int threads() const override { return options_.process.threads; }
+  std::optional<device::DeviceDescription> gpu() const override;
 
   ExecutorPoolCounts counts() const;
   // The processes that serve a candidate now. For tests.
@@ -53,6 +56,7 @@ class ExecutorPool : public Executors {
   struct Member {
     std::unique_ptr<executor::ExecutorProcess> process;
     int candidates = 0;
+    bool worn = false;  // it says that it can serve no other
   };
 
   explicit ExecutorPool(const ExecutorPoolOptions& options) : options_(options) {}
@@ -68,6 +72,7 @@ class ExecutorPool : public Executors {
   int live_ ABSL_GUARDED_BY(mutex_) = 0;              // and those being started
   absl::Status start_error_ ABSL_GUARDED_BY(mutex_);  // of the last start
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<device::DeviceDescription> gpu_ ABSL_GUARDED_BY(mutex_);
   ExecutorPoolCounts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -27,7 +27,7 @@
 #include "exec/device/frame.h"
 #include "exec/device/json.h"
 #include "exec/device/testing/scripted_channel.h"
-#include "exec/ttir/testing/corpus.h"
+#include "exec/executor/testing/scripted_client.h"
 
 namespace tritonrl {
 namespace {
@@ -35,79 +35,6 @@ namespace {
 using device::FloatTensor;
 using device::Frame;
 using testing::HasSubstr;
-
-// The other end of an executor's socket: sends prepared messages, each after the answer to the one
-// before. `before` is called in front of each with its number.
-class ScriptedClient {
- public:
-  using Before = std::function<void(size_t)>;
-  explicit ScriptedClient(std::vector<std::string> texts, Before before = nullptr) {
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
-    thread_ = std::thread([this, texts = std::move(texts), before = std::move(before)] {
-      device::SocketChannel channel(ends_[1]);
-      const absl::Time deadline = absl::Now() + absl::Seconds(60);
-      for (size_t i = 0; i < texts.size(); ++i) {
-        if (before != nullptr) before(i);
-        if (!channel.Send({texts[i], ""}, deadline).ok()) return;
-        if (!channel.Receive(deadline).ok()) return;
-      }
-    });
-  }
-  ~ScriptedClient() {
-    shutdown(ends_[0], SHUT_RDWR);
-    thread_.join();
-    close(ends_[0]);
-    close(ends_[1]);
-  }
-  int socket() const { return ends_[0]; }
-
- private:
-  int ends_[2] = {-1, -1};
-  std::thread thread_;
-};
-
-// The messages of a candidate that adds its weight to its input, `count` floats. Storage 1: the
-// weight; 2: the input; 3: the output.
-std::vector<std::string> AddScript(int count) {
-  const device::Json kernel = {
-      {"do", "kernel"}, {"name", "add"},   {"ttir", ttir::CorpusTextOf("vector_add.ttir")},
-      {"num_warps", 4}, {"num_stages", 3}, {"num_ctas", 1},
-      {"shared", 0}};
-  std::string launch =
-      device::LaunchText(0, absl::StrCat(FloatTensor(2, count), ",", FloatTensor(1, count), ",",
-                                         FloatTensor(3, count), ",", count));
-  launch.replace(launch.find("[1,1,1]"), 7, absl::StrCat("[", (count + 1023) / 1024, ",1,1]"));
-  return {R"({"do":"begin"})",
-          device::EmptyText(count),
-          device::OperatorText("uniform_", "", FloatTensor(1, count)),
-          absl::StrCat(R"({"do":"constructed","state":[["w",)", FloatTensor(1, count), "]]}"),
-          device::EmptyText(count),
-          kernel.dump(),
-          launch,
-          absl::StrCat(R"({"do":"output","value":)", FloatTensor(3, count), "}")};
-}
-constexpr size_t kLaunch = 6;  // its place among these messages
-
-device::SessionOptions OptionsOf(const at::Tensor& input) {
-  device::SessionOptions options;
-  options.source = "class ModelNew: ...";
-  options.init_seed = 5;
-  options.init_args.kind = device::Value::Kind::kList;
-  options.init_kwargs.kind = device::Value::Kind::kDict;
-  device::CallInputs& call = options.calls.emplace_back();
-  call.args = device::Value::List({device::Value::Host(input)});
-  call.kwargs.kind = device::Value::Kind::kDict;
-  options.state = {{"w", at::full({input.numel()}, 0.5)}};
-  options.deadline = absl::Now() + absl::Seconds(60);
-  return options;
-}
-
-ReplayRequest ReplayOn(const at::Tensor& input) {
-  ReplayRequest request;
-  request.inputs = {input};
-  request.deadline = absl::Now() + absl::Seconds(60);
-  return request;
-}
 
 std::unique_ptr<ExecutorPool> MakePool(int max_candidates = 500) {
   ExecutorPoolOptions options;
@@ -141,7 +68,7 @@ class ExecutorPoolTest : public testing::Test {
   // Signals the process that serves a candidate when that is about to launch.
   ScriptedClient::Before AtLaunch(int signal) {
     return [this, signal](size_t message) {
-      if (message == kLaunch) kill(pool_->busy().at(0), signal);
+      if (message == kLaunchOfScript) kill(pool_->busy().at(0), signal);
     };
   }
   void ExpectToWork() {
@@ -362,11 +289,24 @@ TEST(ExecutorPool, WhatCannotStartIsSaid) {
   ExecutorPoolOptions options;
   options.process.device = "abacus";
   EXPECT_THAT(std::string(ExecutorPool::Create(options).status().message()),
-              HasSubstr("this executor runs kernels on the cpu only"));
+              HasSubstr("executors run kernels on the cpu or on cuda"));
   options.process.program = "/no/such/program";
   EXPECT_FALSE(ExecutorPool::Create(options).ok());
   options.count = 0;
   EXPECT_TRUE(absl::IsInvalidArgument(ExecutorPool::Create(options).status()));
+}
+
+TEST_F(ExecutorPoolTest, ACpuTakesNoTimes) {
+  EXPECT_FALSE(pool_->gpu().has_value());
+  const at::Tensor input = at::arange(3000, at::kFloat);
+  ASSERT_TRUE(Run(input).ok());
+  const auto begun = session_->BeginTiming(ReplayOn(input), /*direct=*/false);
+  EXPECT_EQ(begun.status().code(), absl::StatusCode::kUnimplemented) << begun.status();
+  // What was refused leaves the process as it was.
+  EXPECT_TRUE(session_->ReplayCall(ReplayOn(input)).ok());
+  // One that asks for times of nothing is not one of ours.
+  EXPECT_FALSE(session_->TimeReplays({}).ok());
+  EXPECT_FALSE(session_->lost().ok() && session_->ReplayCall(ReplayOn(input)).ok());
 }
 
 TEST(ExecutorPool, OneCandidateAtATime) {

@@ -25,19 +25,35 @@ namespace tritonrl::executor {
 namespace {
 
 constexpr uint64_t kOutboxBytes = uint64_t{1} << 37;  // of addresses; memory comes as it is used
-constexpr char kProgram[] = "exec/executor/executor";
+constexpr char kCpuProgram[] = "exec/executor/executor";
+constexpr char kCudaProgram[] = "exec/executor/cuda_executor";
 constexpr size_t kMaxPrinted = 32 << 20;  // bytes for one request; more than the executor sends
+
+// Which GPU, and where the compiler of kernels is.
+void AddGpuEnvironment(const std::string& gpu,
+                       std::vector<std::pair<std::string, std::string>>* environment) {
+  for (const char* name :
+       {"CUDA_VISIBLE_DEVICES", "TRITONRL_RUNFILES", "RUNFILES_DIR", "TEST_SRCDIR",
+        "TEST_WORKSPACE", "TRITONRL_PYTHON", "TRITONRL_SITE_PACKAGES"}) {
+    if (const char* const value = getenv(name); value != nullptr) {
+      environment->emplace_back(name, value);
+    }
+  }
+  // Of a name that is there twice the later one counts.
+  if (!gpu.empty()) environment->emplace_back("CUDA_VISIBLE_DEVICES", gpu);
+  environment->emplace_back("CUDA_CACHE_DISABLE", "1");
+}
 
 SubprocessOptions CommandOf(const ProcessOptions& options, const std::string& program, int socket,
                             int outbox, int inbox) {
   SubprocessOptions command;
-  command.argv = {program, absl::StrCat("--device=", options.device),
-                  absl::StrCat("--threads=", options.threads)};
+  command.argv = {program, absl::StrCat("--threads=", options.threads)};
   command.clear_env = true;
   // Where an unpacked archive has its libraries.
   if (const char* const folders = getenv("LD_LIBRARY_PATH"); folders != nullptr) {
     command.env = {{"LD_LIBRARY_PATH", folders}};
   }
+  if (options.device != "cpu") AddGpuEnvironment(options.gpu, &command.env);
   command.cwd = "/";
   command.out = Stdio::Null();
   command.err = Stdio::Null();  // what it prints may be a candidate's
@@ -53,9 +69,12 @@ SubprocessOptions CommandOf(const ProcessOptions& options, const std::string& pr
 
 absl::StatusOr<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(
     const ProcessOptions& options) {
+  if (options.device != "cpu" && options.device != "cuda") {
+    return absl::InvalidArgumentError("executors run kernels on the cpu or on cuda");
+  }
   std::string program = options.program;
   if (program.empty()) {
-    ASSIGN_OR_RETURN(program, Runfile(kProgram));
+    ASSIGN_OR_RETURN(program, Runfile(options.device == "cpu" ? kCpuProgram : kCudaProgram));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Inbox> inbox, Inbox::Create());
   auto outbox = std::make_shared<SharedMemory>();
@@ -81,6 +100,7 @@ absl::StatusOr<std::unique_ptr<ExecutorProcess>> ExecutorProcess::Start(
       ReceiveMessage(ends[0], &ready, kMaxAnswerBytes, absl::Now() + options.start_timeout);
   if (!received.ok()) return executor->End(received);
   RETURN_IF_ERROR(AddContext(ReadStatus(ready), "an executor does not start"));
+  ASSIGN_OR_RETURN(executor->gpu_, ReadGpu(ready.ready()));
   return executor;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/subprocess.h"
+#include "exec/device/session.h"
 #include "exec/executor/executor.pb.h"
 #include "exec/executor/inbox.h"
 #include "exec/executor/value_message.h"
@@ -23,8 +25,10 @@
 namespace tritonrl::executor {
 
 struct ProcessOptions {
-  std::string program;  // path; "": exec/executor/executor from the program's runfiles
-  std::string device = "cpu";
+  // Path; "": exec/executor/executor, or cuda_executor, from the program's runfiles.
+  std::string program;
+  std::string device = "cpu";  // or "cuda"
+  std::string gpu;             // CUDA_VISIBLE_DEVICES of it; "": that of this process
   int threads = 1;
   absl::Duration start_timeout = absl::Seconds(120);
   // A request that is late by more than this has its process killed.
@@ -58,6 +62,9 @@ class ExecutorProcess {
   pid_t pid() const { return process_.pid(); }
   int64_t resident_bytes() const;  // 0: unknown
 
+  // Where it runs kernels; nullopt on a CPU.
+  const std::optional<device::DeviceDescription>& gpu() const { return gpu_; }
+
   Inbox& inbox() { return *inbox_; }
   const Region& outbox() const { return outbox_; }
 
@@ -71,6 +78,7 @@ class ExecutorProcess {
   const int socket_;
   const absl::Duration grace_;
   absl::Status ended_;
+  std::optional<device::DeviceDescription> gpu_;
   std::unique_ptr<Inbox> inbox_;
   Region outbox_;
 };

@@ -25,6 +25,7 @@ namespace {
 constexpr size_t kMostPrinted = 16 << 20;  // bytes, of one candidate
 constexpr size_t kMostLine = 64 << 10;
 constexpr size_t kMostError = 8'000;
+constexpr int kMostTimed = 10'000;  // replays of one request
 
 struct Unmap {
   size_t bytes;
@@ -46,8 +47,8 @@ absl::StatusOr<Region> MapForReading(int fd, bool sealed) {
 
 class Server {
  public:
-  Server(const MakeSession& make, Outbox* outbox, Region inbox)
-      : make_(make), outbox_(*outbox), regions_{std::move(inbox), Region()} {}
+  Server(const ServedDevice& served, Outbox* outbox, Region inbox)
+      : served_(served), outbox_(*outbox), regions_{std::move(inbox), Region()} {}
 
   absl::Status Serve() {
     RETURN_IF_ERROR(SendReady());
@@ -67,6 +68,7 @@ class Server {
   absl::Status Handle(const Request& request, const std::vector<int>& descriptors) {
     replayed_.reset();
     replay_placer_.reset();
+    if (request.kind_case() != Request::kTime) DropTimed();
     switch (request.kind_case()) {
       case Request::kRun:
         return HandleRun(request.run(), descriptors);
@@ -74,6 +76,10 @@ class Server {
         return HandleReplay(request.replay());
       case Request::kConstructor:
         return HandleConstructor(request.constructor());
+      case Request::kBeginTiming:
+        return HandleBeginTiming(request.begin_timing());
+      case Request::kTime:
+        return HandleTime(request.time());
       case Request::kEnd:
         Forget();
         return SendReady();
@@ -82,11 +88,24 @@ class Server {
     }
   }
 
+  bool IsWorn() const { return served_.worn != nullptr && served_.worn(); }
+
+  void DropTimed() {
+    if (IsWorn()) (void)timed_.release();
+    timed_.reset();
+  }
+
   void Forget() {
     session_placer_.reset();
+    DropTimed();
+    if (IsWorn()) {
+      (void)session_.release();
+      return;
+    }
     session_.reset();
     regions_[1] = Region();
     outbox_.Trim();
+    if (served_.rest != nullptr) served_.rest();
   }
 
   absl::Status HandleRun(const Run& request, const std::vector<int>& descriptors) {
@@ -100,7 +119,7 @@ class Server {
     ASSIGN_OR_RETURN(device::SessionOptions options, ReadOptions(request, regions_));
     printed_bytes_ = 0;
     if (request.wants_print()) options.print = [this](absl::string_view line) { Print(line); };
-    session_ = make_(std::move(options));
+    session_ = served_.make(std::move(options));
     device::SocketChannel client(descriptors[0]);
     const absl::StatusOr<device::SessionResult> served = session_->Run(client);
     Answer answer;
@@ -113,21 +132,26 @@ class Server {
     return Send(status, std::move(answer));
   }
 
-  absl::Status HandleReplay(const Replay& message) {
-    if (session_ == nullptr) return absl::InvalidArgumentError("a replay without a session");
-    ASSIGN_OR_RETURN(const ReplayRequest request, ReadReplay(message, regions_));
+  static device::ReplayOptions OptionsOf(const ReplayRequest& request) {
     device::ReplayOptions options;
     options.inputs = request.inputs;
     options.seed = request.seed;
+    options.poison = request.poison;
+    options.deadline = request.deadline;
+    options.keeps_state = request.keeps_state;
+    return options;
+  }
+
+  absl::Status HandleReplay(const Replay& message) {
+    if (session_ == nullptr) return absl::InvalidArgumentError("a replay without a session");
+    ASSIGN_OR_RETURN(const ReplayRequest request, ReadReplay(message, regions_));
+    device::ReplayOptions options = OptionsOf(request);
     options.run.count = request.count;
     options.run.skip = [&](const device::LaunchCommand& launch, int64_t number) {
       const SkippedLaunches& skipped = request.skipped;
       return skipped.all || skipped.numbers.count(number) > 0 ||
              skipped.kernels.count(session_->kernels().Find(launch.kernel)->name) > 0;
     };
-    options.poison = request.poison;
-    options.deadline = request.deadline;
-    options.keeps_state = request.keeps_state;
     options.follow_copies = request.follow_copies;
     options.copy_tolerance = request.copy_tolerance;
     absl::StatusOr<device::ReplayResult> replayed = session_->ReplayCall(options);
@@ -146,6 +170,49 @@ class Server {
     Answer answer;
     const absl::Status status = WriteState(message.seed(), answer.mutable_constructor());
     return Send(status, std::move(answer));
+  }
+
+  absl::Status HandleBeginTiming(const BeginTiming& message) {
+    if (session_ == nullptr) return absl::InvalidArgumentError("a replay without a session");
+    if (served_.make_timed == nullptr) {
+      return Send(absl::UnimplementedError("this executor has no GPU and takes no times"),
+                  Answer());
+    }
+    ASSIGN_OR_RETURN(const ReplayRequest request, ReadReplay(message.replay(), regions_));
+    auto timed = served_.make_timed(session_.get(), OptionsOf(request), message.direct());
+    Answer answer;
+    if (timed.ok()) {
+      timed_ = *std::move(timed);
+      answer.mutable_begun()->set_not_a_graph(timed_->not_a_graph().substr(0, kMostError));
+    }
+    return Send(timed.status(), std::move(answer));
+  }
+
+  absl::Status HandleTime(const TimeReplays& message) {
+    const TimeRequest request = ReadTimeRequest(message);
+    if (timed_ == nullptr || request.count < 1 || request.count > kMostTimed) {
+      return absl::InvalidArgumentError("no replays that can be timed");
+    }
+    Answer answer;
+    const absl::Status status = Time(request, answer.mutable_timed());
+    return Send(status, std::move(answer));
+  }
+
+  absl::Status Time(const TimeRequest& request, TimedReplays* message) {
+    timed_->set_deadline(request.deadline);
+    std::vector<double> times;
+    if (request.with_launches) {
+      ASSIGN_OR_RETURN(times.emplace_back(), timed_->MeanWithLaunches(request.count));
+    } else {
+      ASSIGN_OR_RETURN(times, timed_->Time(request.count));
+    }
+    replayed_.emplace();
+    if (request.output) {
+      ASSIGN_OR_RETURN(replayed_->output, timed_->Output());
+    }
+    replay_placer_.emplace(&outbox_);
+    return WriteTimed(times, request.output ? &replayed_->output : nullptr, &*replay_placer_,
+                      message);
   }
 
   absl::Status WriteState(uint64_t seed, ConstructorResult* message) {
@@ -173,6 +240,10 @@ class Server {
   absl::Status Send(const absl::Status& status, Answer answer) {
     const absl::Time never = absl::InfiniteFuture();
     absl::Status error = status;
+    // What fails on a GPU's context that a kernel broke is that kernel's doing.
+    if ((absl::IsAborted(error) || absl::IsInternal(error)) && IsWorn()) {
+      error = absl::OutOfRangeError(error.message());
+    }
     if (error.ok()) {
       error = SendMessage(kControlSocket, answer, kMaxAnswerBytes, never);
       if (!absl::IsResourceExhausted(error)) return error;
@@ -186,15 +257,17 @@ class Server {
 
   absl::Status SendReady() {
     Answer answer;
-    answer.mutable_ready();
+    if (served_.gpu.has_value()) WriteGpu(*served_.gpu, answer.mutable_ready());
+    answer.mutable_ready()->set_worn(IsWorn());
     return SendMessage(kControlSocket, answer, kMaxAnswerBytes, absl::InfiniteFuture());
   }
 
-  const MakeSession& make_;
+  const ServedDevice& served_;
   Outbox& outbox_;
   std::array<Region, kRegions> regions_;
   std::unique_ptr<device::Session> session_;
   std::optional<OutboxPlacer> session_placer_;
+  std::unique_ptr<device::TimedCall> timed_;
   // What the last answer's tensors refer to.
   std::optional<device::ReplayResult> replayed_;
   std::optional<OutboxPlacer> replay_placer_;
@@ -204,9 +277,10 @@ class Server {
 
 }  // namespace
 
-absl::Status Serve(const MakeSession& make, Outbox* outbox) {
+absl::Status Serve(const ServedDevice& served, Outbox* outbox) {
   ASSIGN_OR_RETURN(Region inbox, MapForReading(kInboxMemory, /*sealed=*/false));
-  return Server(make, outbox, std::move(inbox)).Serve();
+  // It is not taken down: a kernel that does not end would be waited for.
+  return (new Server(served, outbox, std::move(inbox)))->Serve();
 }
 
 }  // namespace tritonrl::executor

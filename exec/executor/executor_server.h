@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "exec/device/session.h"
+#include "exec/device/timed_call.h"
 #include "exec/executor/outbox.h"
 
 namespace tritonrl::executor {
@@ -14,9 +16,20 @@ namespace tritonrl::executor {
 // Makes the session of a candidate, on the device of this process; only one lives at a time.
 using MakeSession = std::function<std::unique_ptr<device::Session>(device::SessionOptions options)>;
 
+// The device of this process.
+struct ServedDevice {
+  MakeSession make;
+  device::MakeTimedCall make_timed;              // null: it takes no times
+  std::optional<device::DeviceDescription> gpu;  // nullopt: a CPU
+  std::function<void()> rest;                    // after each candidate; may be null
+  // Whether this process can serve no other candidate. Null: it always can. Then nothing of the
+  // last one is taken down, as that may wait for a kernel that does not end.
+  std::function<bool()> worn;
+};
+
 // Answers requests (executor.proto) until the other side of the control socket is gone: then OK.
 // Errors: a request that makes no sense.
-absl::Status Serve(const MakeSession& make, Outbox* outbox);
+absl::Status Serve(const ServedDevice& served, Outbox* outbox);
 
 }  // namespace tritonrl::executor
 

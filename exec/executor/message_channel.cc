@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kPrefixBytes = 4;
 constexpr size_t kChunkBytes = 1 << 20;
+constexpr absl::Duration kLongestWait = absl::Seconds(10);  // of one call of poll
 
 absl::Status Gone() { return absl::UnavailableError("the other side of the channel is gone"); }
 
@@ -26,7 +27,8 @@ absl::Status WaitFor(int socket, int16_t events, absl::Time deadline) {
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return absl::DeadlineExceededError("no message in time");
     pollfd poll_fd{socket, events, 0};
-    const int64_t ms = std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, 10'000);
+    // The least first: one more millisecond than the infinite duration has overflows.
+    const int64_t ms = absl::ToInt64Milliseconds(std::min(left, kLongestWait)) + 1;
     const int ready = poll(&poll_fd, 1, static_cast<int>(ms));
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return Gone();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -62,6 +63,24 @@ TEST_F(MessageChannelTest, WhatCannotBeIsRefused) {
   shutdown(ends_[0], SHUT_RDWR);
   EXPECT_TRUE(absl::IsUnavailable(Receive(&answer)));
   EXPECT_TRUE(absl::IsUnavailable(SendMessage(ends_[0], answer, 500, deadline_)));
+}
+
+// An executor waits so for its next candidate: it must not poll without end meanwhile.
+TEST_F(MessageChannelTest, WaitingForeverTakesNoProcessorTime) {
+  absl::Duration used;
+  std::thread receiver([&] {
+    Answer answer;
+    EXPECT_TRUE(ReceiveMessage(ends_[1], &answer, kMaxAnswerBytes, absl::InfiniteFuture()).ok());
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    used = absl::DurationFromTimespec(time);
+  });
+  absl::SleepFor(absl::Milliseconds(400));
+  Answer answer;
+  answer.mutable_ready();
+  EXPECT_TRUE(SendMessage(ends_[0], answer, kMaxAnswerBytes, deadline_).ok());
+  receiver.join();
+  EXPECT_LT(used, absl::Milliseconds(100));
 }
 
 // One that is taken over cannot fill our table of descriptors.

@@ -139,6 +139,22 @@ absl::Status WriteReplay(const ReplayRequest& request, ContentsPlacer* placer, R
   return absl::OkStatus();
 }
 
+void WriteTimeRequest(const TimeRequest& request, TimeReplays* message) {
+  message->set_count(request.count);
+  message->set_with_launches(request.with_launches);
+  message->set_output(request.output);
+  message->set_deadline_ns(TimeToMessage(request.deadline));
+}
+
+TimeRequest ReadTimeRequest(const TimeReplays& message) {
+  TimeRequest request;
+  request.count = message.count();
+  request.with_launches = message.with_launches();
+  request.output = message.output();
+  request.deadline = TimeOfMessage(message.deadline_ns());
+  return request;
+}
+
 absl::StatusOr<ReplayRequest> ReadReplay(const Replay& message, absl::Span<const Region> regions) {
   ReplayRequest request;
   for (const HostTensor& input : message.inputs()) {

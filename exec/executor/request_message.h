@@ -15,11 +15,13 @@ namespace tritonrl::executor {
 absl::Status WriteOptions(const device::SessionOptions& options, ContentsPlacer* placer,
                           Run* message);
 absl::Status WriteReplay(const ReplayRequest& request, ContentsPlacer* placer, Replay* message);
+void WriteTimeRequest(const TimeRequest& request, TimeReplays* message);
 
 // InvalidArgument: the message is none of this build.
 absl::StatusOr<device::SessionOptions> ReadOptions(const Run& message,
                                                    absl::Span<const Region> regions);
 absl::StatusOr<ReplayRequest> ReadReplay(const Replay& message, absl::Span<const Region> regions);
+TimeRequest ReadTimeRequest(const TimeReplays& message);
 
 }  // namespace tritonrl::executor
 

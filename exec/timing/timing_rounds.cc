@@ -17,23 +17,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::vector<GpuState> ReadGpu(const Json& answer) {
-  std::vector<GpuState> states;
+}  // namespace
+
+void AddGpuStates(const Json& answer, std::vector<GpuState>* states) {
   const auto found = answer.find("gpu");
-  if (found == answer.end() || !found->is_array()) return states;
+  if (found == answer.end() || !found->is_array()) return;
   for (const Json& json : *found) {
     if (!json.is_object()) continue;
     const auto throttled = json.find("throttled");
-    states.push_back(
+    states->push_back(
         {.sm_mhz = PositiveNumber(json, "sm_mhz"),
          .other_programs = static_cast<int>(std::min(PositiveNumber(json, "other_programs"), 1e6)),
          .throttled =
              throttled != json.end() && throttled->is_boolean() && throttled->get<bool>()});
   }
-  return states;
 }
-
-}  // namespace
 
 Json Member(const std::optional<std::string>& message, const char* name) {
   if (!message.has_value()) return nullptr;
@@ -73,7 +71,7 @@ bool RunTimedRound(const RoundRequest& order,
     }
     round->event_seconds.push_back(value.get<double>());
   }
-  round->gpu = ReadGpu(answer);
+  AddGpuStates(answer, &round->gpu);
   return true;
 }
 

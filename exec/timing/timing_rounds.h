@@ -46,6 +46,9 @@ bool RunTimedRound(const RoundRequest& order,
                    const std::function<std::optional<std::string>(const std::string&)>& ask,
                    TimedRound* round, bool* ended);
 
+// Appends the states that a reference's answer tells in its member "gpu".
+void AddGpuStates(const nlohmann::json& answer, std::vector<GpuState>* states);
+
 // The value of `name` in a job's message if that is an object with no other member; else null.
 nlohmann::json Member(const std::optional<std::string>& message, const char* name);
 

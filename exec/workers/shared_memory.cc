@@ -27,6 +27,18 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(const std::string& name, uint6
   return memory;
 }
 
+absl::StatusOr<SharedMemory> SharedMemory::Adopt(int fd) {
+  SharedMemory memory;
+  memory.fd_ = fd;
+  struct stat info;
+  constexpr int kSized = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (fstat(fd, &info) != 0 || (fcntl(fd, F_GET_SEALS) & kSized) != kSized || info.st_size <= 0) {
+    return absl::InvalidArgumentError("a job's memory file has no fixed size");
+  }
+  memory.bytes_ = static_cast<uint64_t>(info.st_size);
+  return memory;
+}
+
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {

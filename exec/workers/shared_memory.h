@@ -18,6 +18,10 @@ class SharedMemory {
   // The kernel allocates pages at the first write, so a generous size costs nothing.
   static absl::StatusOr<SharedMemory> Create(const std::string& name, uint64_t bytes);
 
+  // Takes a memfd that a trusted job has made and sized. InvalidArgument: its size is not sealed.
+  // The descriptor is closed in any case.
+  static absl::StatusOr<SharedMemory> Adopt(int fd);
+
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;

@@ -236,7 +236,11 @@ absl::StatusOr<WorkerConfig> MakeWorkerConfig(const WorkerPoolOptions& options,
     env.library_paths[i] = show(env.library_paths[i], absl::StrCat("lib", i));
   }
   RETURN_IF_ERROR(AddInterpreter(env, &config.sandbox));
-  if (options.device == "cuda") AddCuda(options.gpu, &config.sandbox, &env.library_paths);
+  if (options.device == "cuda") {
+    AddCuda(options.gpu, &config.sandbox, &env.library_paths);
+  } else {
+    config.sandbox.env.emplace_back("CUDA_VISIBLE_DEVICES", "");  // none, without bubblewrap too
+  }
 
   for (const auto& entry : env.Environment(python_path)) config.sandbox.env.push_back(entry);
   const char* const more[][2] = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"},

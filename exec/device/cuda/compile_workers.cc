@@ -86,7 +86,8 @@ absl::StatusOr<CompiledKernel> KernelOf(const Json& json) {
 // One process.
 class CompileWorkers::Worker {
  public:
-  static absl::StatusOr<std::unique_ptr<Worker>> Start(const std::string& script) {
+  static absl::StatusOr<std::unique_ptr<Worker>> Start(const std::string& script,
+                                                       int parent_death_signal = 0) {
     ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -100,6 +101,7 @@ class CompileWorkers::Worker {
     options.in = Stdio::Descriptor(ends[1]);
     options.out = Stdio::Descriptor(ends[1]);
     options.err = Stdio::Null();
+    options.parent_death_signal = parent_death_signal;
     auto process = Subprocess::Start(options);
     close(ends[1]);
     if (!process.ok()) {
@@ -177,7 +179,7 @@ absl::StatusOr<std::unique_ptr<CompileWorkers>> CompileWorkers::Create(const Opt
   if (!options.cache_folder.empty()) RETURN_IF_ERROR(CreateDirectories(options.cache_folder));
   std::unique_ptr<CompileWorkers> workers(new CompileWorkers(options, std::move(script)));
   while (options.at_once && workers->running_ < options.workers) {
-    ASSIGN_OR_RETURN(auto worker, Worker::Start(workers->script_));
+    ASSIGN_OR_RETURN(auto worker, Worker::Start(workers->script_, SIGKILL));
     workers->idle_.push_back(std::move(worker));
     ++workers->running_;
   }
@@ -264,6 +266,11 @@ absl::StatusOr<CompiledKernel> CompileWorkers::Compile(const std::string& ttir,
 absl::StatusOr<std::string> CompileWorkers::Flatten(const std::string& ttir) {
   ASSIGN_OR_RETURN(const Json answer, Ask(WriteJson({{"do", "flatten"}, {"ttir", ttir}})));
   return TextField(answer, "ttir", kMaxAnswer);
+}
+
+int CompileWorkers::running() const {
+  const absl::MutexLock lock(&mutex_);
+  return running_;
 }
 
 int64_t CompileWorkers::cache_hits() const {

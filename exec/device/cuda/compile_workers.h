@@ -50,7 +50,8 @@ class CompileWorkers {
     bool at_once = false;
   };
   // NotFound: there is no Python with Triton. A worker starts with the first request that needs
-  // it; with `at_once` all start now, for a process that may start none later.
+  // it; with `at_once` all start now, for a process that may start none later, and end with the
+  // calling thread.
   static absl::StatusOr<std::unique_ptr<CompileWorkers>> Create(const Options& options);
   ~CompileWorkers();
 
@@ -60,6 +61,8 @@ class CompileWorkers {
   // The text with pointers, shapes and strides in the place of descriptors.
   absl::StatusOr<std::string> Flatten(const std::string& ttir);
 
+  // Processes that run; less than there were if one crashed, or was late and killed.
+  int running() const;
   // Answers that came from the cache.
   int64_t cache_hits() const;
 

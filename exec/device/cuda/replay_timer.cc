@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -29,9 +30,10 @@ class BareScope {
 
 absl::StatusOr<std::unique_ptr<ReplayTimer>> ReplayTimer::Prepare(Session* session,
                                                                   CudaContext* context,
-                                                                  const ReplayOptions& options) {
+                                                                  const ReplayOptions& options,
+                                                                  bool direct) {
   std::unique_ptr<ReplayTimer> timer(new ReplayTimer(session, context));
-  RETURN_IF_ERROR(timer->Begin(options));
+  RETURN_IF_ERROR(timer->Begin(options, direct));
   return timer;
 }
 
@@ -41,7 +43,7 @@ ReplayTimer::~ReplayTimer() {
   if (end_ != nullptr) context_->driver().cuEventDestroy(end_);
 }
 
-absl::Status ReplayTimer::Begin(const ReplayOptions& options) {
+absl::Status ReplayTimer::Begin(const ReplayOptions& options, bool direct) {
   const Driver& driver = context_->driver();
   deadline_ = options.deadline;
   seed_ = options.seed.value_or(session_->recording().call.seed);
@@ -66,7 +68,7 @@ absl::Status ReplayTimer::Begin(const ReplayOptions& options) {
     RETURN_IF_ERROR(RunBare());
   }
   RETURN_IF_ERROR(Wait());
-  const absl::Status captured = Capture();
+  const absl::Status captured = direct ? absl::CancelledError("it was not asked for") : Capture();
   if (!captured.ok()) {
     not_a_graph_ = Message(captured);
     graph_.reset();
@@ -96,7 +98,7 @@ absl::Status ReplayTimer::FindChanges() {
   for (const TensorRef& input : session_->recording().call.inputs)
     storages.push_back(input.storage);
   device.generators().Seed(0, seed_);
-  return CatchTorch([&] {
+  RETURN_IF_ERROR(CatchTorch([&] {
     std::vector<std::pair<int64_t, at::Tensor>> before;
     const auto bytes_of = [&](int64_t number) {
       const Storage* const storage = device.memory().Find(number);
@@ -113,7 +115,12 @@ absl::Status ReplayTimer::FindChanges() {
       const at::Tensor now = bytes_of(number);
       if (now.defined() && !at::equal(now, contents)) restored_.emplace_back(number, contents);
     }
+  }));
+  const std::set<int64_t> older(storages.begin(), storages.end());
+  device.memory().ForEachLive([&](const Storage& storage) {
+    if (older.count(storage.number) == 0) allocated_.push_back(storage.number);
   });
+  return absl::OkStatus();
 }
 
 absl::Status ReplayTimer::Restore() {
@@ -124,6 +131,12 @@ absl::Status ReplayTimer::Restore() {
       const Storage* const storage = device.memory().Find(number);
       TORCH_CHECK(storage != nullptr, "a storage is missing");
       BytesAt(device.memory().device(), storage->data, storage->bytes).copy_(contents);
+    }
+    for (const int64_t number : allocated_) {
+      const Storage* const storage = device.memory().Find(number);
+      TORCH_CHECK(storage != nullptr, "a storage is missing");
+      FillBytes(device.memory().device(), storage->data, static_cast<uint8_t>(Poison::kOnes),
+                storage->bytes);
     }
   });
 }

@@ -1,8 +1,10 @@
 // The time of a recorded call on a GPU, without the candidate's process: its commands are replayed
 // as a CUDA graph, so that no host is in the clock.
 //
-// One timed replay is: what the call changed is put back; then, as one graph, 256 MiB are written
-// (so that the L2 cache holds nothing of the inputs), an event, the call's commands, an event.
+// One timed replay is: what the call changed is put back, and what it allocates is poisoned, so
+// that nothing that a replay left can spare the next one its work; then, as one graph, 256 MiB are
+// written (so that the L2 cache holds nothing of the inputs), an event, the call's commands, an
+// event.
 // Between the two events are only kernels and torch's operators: no poison, no tags, no allocation.
 // Each tensor has its own memory, while torch's allocator would use some of it twice.
 #ifndef TRITONRL_EXEC_DEVICE_CUDA_REPLAY_TIMER_H_
@@ -21,37 +23,33 @@
 #include "absl/time/time.h"
 #include "exec/device/cuda/context.h"
 #include "exec/device/session.h"
+#include "exec/device/timed_call.h"
 
 namespace tritonrl::device {
 
-class ReplayTimer {
+class ReplayTimer : public TimedCall {
  public:
   // Replays the call once in full, and then makes it ready to be timed, on the thread that times
-  // it. Errors are those of the commands. The session must outlive this, and must not be used for
-  // other replays until this is gone.
+  // it (MakeTimedCall). Errors are those of the commands.
   static absl::StatusOr<std::unique_ptr<ReplayTimer>> Prepare(Session* session,
                                                               CudaContext* context,
-                                                              const ReplayOptions& options);
-  ~ReplayTimer();
+                                                              const ReplayOptions& options,
+                                                              bool direct = false);
+  ~ReplayTimer() override;
 
-  // The full replay that Prepare made. All waiting ends at its deadline, as CudaContext::Wait.
+  // The full replay that Prepare made.
   const ReplayResult& first() const { return first_; }
 
-  // Milliseconds of each of `count` timed replays.
-  absl::StatusOr<std::vector<double>> Time(int count);
-  // The output of the last timed replay, on the host.
-  absl::StatusOr<Value> Output();
-  // Mean milliseconds of `count` replays command by command, with the host's time for launches, and
-  // with the cache as the one before leaves it.
-  absl::StatusOr<double> MeanWithLaunches(int count);
-
-  // Empty if the call is replayed as a graph; else why it cannot be. Timed replays are then command
-  // by command, behind a wait of the GPU that hides the host's time.
-  const std::string& not_a_graph() const { return not_a_graph_; }
+  // Waiting ends as that of CudaContext::Wait.
+  void set_deadline(absl::Time deadline) override { deadline_ = deadline; }
+  absl::StatusOr<std::vector<double>> Time(int count) override;
+  absl::StatusOr<Value> Output() override;
+  absl::StatusOr<double> MeanWithLaunches(int count) override;
+  const std::string& not_a_graph() const override { return not_a_graph_; }
 
  private:
   ReplayTimer(Session* session, CudaContext* context) : session_(session), context_(context) {}
-  absl::Status Begin(const ReplayOptions& options);
+  absl::Status Begin(const ReplayOptions& options, bool direct);
   absl::Status FindChanges();
   absl::Status Capture();
   absl::Status QueueTimed();
@@ -67,6 +65,7 @@ class ReplayTimer {
   absl::Time deadline_ = absl::InfiniteFuture();
   at::Tensor flush_;
   std::vector<std::pair<int64_t, at::Tensor>> restored_;  // storage -> its bytes before the call
+  std::vector<int64_t> allocated_;                        // storages that the call makes
   std::unique_ptr<at::cuda::CUDAGraph> graph_;
   CUevent begin_ = nullptr;
   CUevent end_ = nullptr;
