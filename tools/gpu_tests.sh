@@ -13,6 +13,7 @@ set -uo pipefail
 tests=(
   //model:device_test //model/weights:gradient_ring_buffer_test //rollout/cuda:device_test
   //trainer/checkpoint:optimizer_state_test //trainer/optimizer:adamw_test
+  //exec/client_run:cuda_client_run_test //exec/device/cuda:replay_timer_test //exec/executor:cuda_executor_test
 )
 benches=(
   //bench/model:step_bench //bench/model:model_bench //bench/rollout:engine_bench //bench/rollout:kernel_bench

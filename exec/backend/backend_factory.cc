@@ -22,6 +22,8 @@ namespace {
 constexpr int64_t kInterpreterCacheBytes = 256 << 20;
 // Holds inputs and outputs of a dozen tasks at KernelBench's full shapes.
 constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
+// An executor with a GPU keeps the driver's memory, libraries' and that of copies.
+constexpr int64_t kCudaExecutorBytes = int64_t{12} << 30;
 
 // Limits of CPU memory suffice for jobs whose tensors stay on the GPU: only inputs that cannot be
 // made on the GPU pass through CPU memory.
@@ -38,6 +40,13 @@ ExecLimits WithGpuDefaults(const ExecLimits& asked) {
   return limits;
 }
 
+absl::Status CheckGpu() {
+  if (HasNvidiaGpu()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "no NVIDIA GPU here (/dev/nvidiactl and /dev/nvidia<N> are missing); use the backend "
+      "\"native\"");
+}
+
 }  // namespace
 
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
@@ -45,8 +54,11 @@ absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
   if (name == "interpreter") return BackendKind::kInterpreter;
   if (name == "native") return BackendKind::kNative;
   if (name == "cuda") return BackendKind::kCuda;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "backend \"", name, "\" is unknown; use \"auto\", \"interpreter\", \"native\" or \"cuda\""));
+  if (name == "native_cuda") return BackendKind::kNativeCuda;
+  return absl::InvalidArgumentError(
+      absl::StrCat("backend \"", name,
+                   "\" is unknown; use \"auto\", \"interpreter\", \"native\", "
+                   "\"cuda\" or \"native_cuda\""));
 }
 
 bool HasNvidiaGpu() {
@@ -83,15 +95,28 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOpti
 }
 
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options) {
-  if (!HasNvidiaGpu()) {
-    return absl::FailedPreconditionError(
-        "no NVIDIA GPU here (/dev/nvidiactl and /dev/nvidia<N> are missing); use the backend "
-        "\"interpreter\"");
-  }
+  RETURN_IF_ERROR(CheckGpu());
   options.device = "cuda";
   options.limits = WithGpuDefaults(options.limits);
   ASSIGN_OR_RETURN(BackendPools pools,
                    StartPools(std::move(options), kCudaCacheBytes, /*shared_buffers=*/true));
+  return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
+}
+
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPoolOptions options) {
+  RETURN_IF_ERROR(CheckGpu());
+  options.limits = WithGpuDefaults(options.limits);
+  ExecutorPoolOptions executor_options;
+  executor_options.count = options.workers;
+  executor_options.process.device = "cuda";
+  executor_options.process.gpu = options.gpu;
+  executor_options.max_resident_bytes = kCudaExecutorBytes;
+  auto executors =
+      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
+  ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kCudaCacheBytes,
+                                                  /*shared_buffers=*/true, "cuda"));
+  ASSIGN_OR_RETURN(pools.executors, executors.get());
   return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
 }
 
@@ -103,9 +128,10 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
     kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kNative;
   }
   pool.workers = options.workers;
-  if (kind == BackendKind::kCuda) {
+  if (kind == BackendKind::kCuda || kind == BackendKind::kNativeCuda) {
     if (pool.workers == 0) pool.workers = 1;
-    return StartCudaBackend(std::move(pool));
+    return kind == BackendKind::kCuda ? StartCudaBackend(std::move(pool))
+                                      : StartNativeCudaBackend(std::move(pool));
   }
   if (pool.workers == 0) pool.workers = std::max(1u, std::thread::hardware_concurrency());
   return kind == BackendKind::kNative ? StartNativeBackend(std::move(pool))

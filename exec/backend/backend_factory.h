@@ -17,14 +17,16 @@ enum class BackendKind {
   kInterpreter,  // compiles for sm_89, executes on the CPU, models the time
   kNative,       // the same with an executor that holds all data: candidates have none
   kCuda,         // compiles, executes and times on the GPU
+  kNativeCuda,   // the same with an executor that holds all data: candidates have none
 };
 
-// Parses "auto", "interpreter", "native" or "cuda". InvalidArgument lists the valid names.
+// Parses "auto", "interpreter", "native", "cuda" or "native_cuda". InvalidArgument lists the valid
+// names.
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name);
 
 struct BackendOptions {
   BackendKind kind = BackendKind::kAuto;
-  int workers = 0;  // 0: the number of CPU cores for the interpreter, 1 for CUDA
+  int workers = 0;  // 0: the number of CPU cores without a GPU, 1 with one
   // How candidates are confined: "bubblewrap" or "none". MakeBackend fails if this machine does not
   // support bubblewrap; it never falls back to "none".
   std::string sandbox = "bubblewrap";
@@ -51,6 +53,10 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOpti
 // leaves unset get defaults for a GPU. With more than one worker, checks share the GPU; a timing
 // run is alone on it. FailedPrecondition: this machine has no GPU.
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options);
+
+// Starts a backend as the one above whose candidates never hold data, nor see the GPU: executors
+// run and time what they ask for (exec/device/cuda). FailedPrecondition: this machine has no GPU.
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPoolOptions options);
 
 }  // namespace tritonrl
 

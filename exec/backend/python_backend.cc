@@ -27,6 +27,7 @@ constexpr double kFreeShare = 0.08;
 constexpr int64_t kKeptReferenceBytes = int64_t{2} << 30;
 constexpr int64_t kReferenceProcessBytes = int64_t{1} << 30;
 // Share reserved while a reference runs for the first time, when its needs are unknown.
+constexpr int64_t kReferenceFileBytes = int64_t{1} << 40;
 constexpr double kMakingShare = 0.12;
 constexpr char kTooLate[] = "the caller's deadline passed while other requests used the GPU";
 
@@ -78,7 +79,7 @@ ExecResult Failed(Outcome::Reason reason, const std::string& phase, const std::s
 }  // namespace
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
-                                        bool shared_buffers) {
+                                        bool shared_buffers, const std::string& reference_device) {
   ASSIGN_OR_RETURN(const SecretKey seed_key, InstallationKey());
   WorkerPoolOptions reference_options = options;
   // With shared buffers each running candidate needs its reference process at the same time. One
@@ -86,6 +87,9 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   // check occupies one.
   reference_options.workers = shared_buffers ? options.workers + 2 : (options.workers + 1) / 2;
   reference_options.kept_bytes = cache_bytes;
+  // Their processes may make files of memory for what they hand over.
+  if (shared_buffers) reference_options.limits.set_file_bytes(kReferenceFileBytes);
+  if (!reference_device.empty()) reference_options.device = reference_device;
   reference_options.cores = 0;  // references are trusted, and their operators use all cores
   // Tests have runners of their own, for both.
   if (options.runner == "runner" || !options.python_packages.empty()) {
@@ -167,14 +171,16 @@ std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext co
     result->run = Failed(Outcome::DEADLINE, "reference", kTooLate);
     return std::shared_ptr<const ReferenceResult>(std::move(result));
   };
+  ExecLimits of_reference = limits;
+  if (context.host_memory_bytes > 0) of_reference.set_file_bytes(context.host_memory_bytes);
   const auto make = [&] {
     if (!Reserve(making_bytes_, context.lease, deadline)) return late();
-    auto made = RunReference(context, pools_.reference_workers.get(), limits, deadline);
+    auto made = RunReference(context, pools_.reference_workers.get(), of_reference, deadline);
     if (!made->out_of_memory) return made;
     // Other requests may have used the memory, so the task is not at fault yet.
     if (!TakeMemory(context.lease, deadline)) return late();
     context.has_all_memory = true;
-    return RunReference(context, pools_.reference_workers.get(), limits, deadline);
+    return RunReference(context, pools_.reference_workers.get(), of_reference, deadline);
   };
   auto reference_result = cache_.Get(key, deadline, make, cached);
   if (reference_result != nullptr && reference_result->shared_buffers.device_bytes > 0) {
@@ -259,6 +265,9 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
       limits.wall_seconds()};
   context.reference_processes = reference_processes_.get();
   context.keep_bytes = kKeptReferenceBytes;
+  if (pools_.executors != nullptr && pools_.shared_buffers) {
+    context.host_memory_bytes = pools_.runners->limits().memory_bytes();
+  }
   std::optional<DeviceGate::Lease> lease;
   if (!modelled() || pools_.shared_buffers) {
     lease.emplace(&gate_, deadline);

@@ -28,7 +28,7 @@ struct BackendPools {
   // through shared GPU buffers (reference_process.h).
   bool shared_buffers = false;
   // If set, candidates hold no data: `runners` are their processes (exec/client), and these execute
-  // what they ask for.
+  // what they ask for. References' tensors are in memory of the host then.
   std::unique_ptr<Executors> executors;
   SecretKey seed_key;  // of the seeds of all jobs
 };
@@ -36,9 +36,10 @@ struct BackendPools {
 // Starts both pools, with the key of this installation; options.workers is the number of runners.
 // With `shared_buffers` (for GPUs and tests) there are two more reference workers than runners.
 // Without it there is one reference worker for two runners, because the cached result of a
-// reference usually serves several candidates.
+// reference usually serves several candidates. `reference_device`: "" is that of `options`.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
-                                        bool shared_buffers);
+                                        bool shared_buffers,
+                                        const std::string& reference_device = "");
 
 class PythonBackend : public DeviceBackend {
  public:

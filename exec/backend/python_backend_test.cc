@@ -159,14 +159,17 @@ TEST_F(PythonBackendTest, QueuingForTheReferenceProcessIsNotCharged) {
 TEST(MakeBackendTest, NamesOfBackends) {
   EXPECT_EQ(*ParseBackendKind("auto"), BackendKind::kAuto);
   EXPECT_EQ(*ParseBackendKind("cuda"), BackendKind::kCuda);
+  EXPECT_EQ(*ParseBackendKind("native_cuda"), BackendKind::kNativeCuda);
   EXPECT_TRUE(absl::StrContains(ParseBackendKind("tpu").status().message(), "\"tpu\""));
   BackendOptions options;
   options.sandbox = "jail";
   EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kInvalidArgument);
   if (!HasNvidiaGpu()) {
     options.sandbox = "bubblewrap";
-    options.kind = BackendKind::kCuda;
-    EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kFailedPrecondition);
+    for (const BackendKind kind : {BackendKind::kCuda, BackendKind::kNativeCuda}) {
+      options.kind = kind;
+      EXPECT_EQ(MakeBackend(options).status().code(), absl::StatusCode::kFailedPrecondition);
+    }
   }
 }
 

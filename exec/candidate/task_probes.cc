@@ -121,8 +121,7 @@ class Prober {
   absl::Status Run(ExecResult* result) {
     absl::Status lost;
     const auto add = [&](const char* name, const std::function<Maker()>& make) {
-      const Comparer compare =
-          reference_result_.session != nullptr ? AskHost(name) : CompareHere(make());
+      const Comparer compare = reference_result_.has_memory() ? CompareHere(make()) : AskHost(name);
       if (lost.ok()) lost = Try(name, compare, result->add_probes());
     };
     add("zeros", [this] { return ZeroMaker(); });

@@ -74,7 +74,7 @@ class MemoryExchange : public TensorExchange {
 absl::StatusOr<std::unique_ptr<TensorExchange>> OpenExchange(
     const ExecRequest& request, const ReferenceResult& reference_result, absl::Duration call_limit,
     absl::Time deadline, WaitedTime* queued) {
-  if (reference_result.session != nullptr)
+  if (!reference_result.has_memory())
     return OpenWindows(request, reference_result, call_limit, deadline, queued);
   uint64_t outputs = 0, inputs = 0;
   for (const auto& leaves : reference_result.outputs) outputs = std::max(outputs, RoomFor(leaves));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/file.h"
 #include "base/runfiles.h"
 #include "base/status.h"
@@ -15,6 +16,15 @@ namespace tritonrl {
 namespace {
 
 constexpr char kRunner[] = "client.job";
+
+// Whether the source names what leads to torch's compiler, which takes a second to import.
+bool NamesCompiler(absl::string_view source) {
+  for (const char* word : {"_dynamo", "_inductor", "_library", "torch.library", "custom_op",
+                           "triton_op", "_higher_order_ops", "checkpoint"}) {
+    if (absl::StrContains(source, word)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -28,6 +38,7 @@ absl::StatusOr<WorkerPoolOptions> ClientPoolOptions(WorkerPoolOptions options) {
 
 absl::StatusOr<std::unique_ptr<ClientJob>> ClientJob::Start(WorkerPool* pool,
                                                             const std::string& name,
+                                                            absl::string_view source,
                                                             const ExecLimits& limits,
                                                             absl::Time deadline) {
   int ends[2];
@@ -35,8 +46,9 @@ absl::StatusOr<std::unique_ptr<ClientJob>> ClientJob::Start(WorkerPool* pool,
     return ErrnoStatus(errno, "make", "a socket for a candidate's process");
   }
   std::unique_ptr<ClientJob> job(new ClientJob(ends[0], ends[1]));
-  const std::string text = nlohmann::json{{"role", "runner"}, {"task_id", name}}.dump(
-      -1, ' ', true, nlohmann::json::error_handler_t::replace);
+  const std::string text =
+      nlohmann::json{{"role", "runner"}, {"task_id", name}, {"compiler", NamesCompiler(source)}}
+          .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   ASSIGN_OR_RETURN(job->job_,
                    JobDialogue::Start(pool, text, limits, deadline, {{"executor", job->theirs_}}));
   // A process that has ended says nothing more, though the pool still holds its end of the socket.

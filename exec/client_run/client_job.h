@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "exec/workers/job_dialogue.h"
@@ -20,9 +21,11 @@ absl::StatusOr<WorkerPoolOptions> ClientPoolOptions(WorkerPoolOptions options);
 
 class ClientJob {
  public:
-  // Starts the process in the pool; `name` is for messages. The socket is at its end once the
-  // process has ended.
+  // Starts the process in the pool; `name` is for messages. By the words of the candidate's
+  // `source` the worker knows what to import ahead. The socket is at its end once the process has
+  // ended.
   static absl::StatusOr<std::unique_ptr<ClientJob>> Start(WorkerPool* pool, const std::string& name,
+                                                          absl::string_view source,
                                                           const ExecLimits& limits,
                                                           absl::Time deadline);
   ~ClientJob();

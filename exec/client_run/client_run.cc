@@ -1,6 +1,7 @@
 #include "exec/client_run/client_run.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "exec/device_backend.h"
 #include "exec/executor/executor.h"
 #include "exec/outcome/classify_outcome.h"
+#include "exec/timing/replay_rounds.h"
 #include "exec/timing/roofline.h"
 
 namespace tritonrl {
@@ -45,15 +47,15 @@ Outcome::Reason ReasonOf(const Failure& failure) {
   if (failure.kind == "MLIRError" || absl::StrContains(failure.text, "PassManager::run failed")) {
     return Outcome::COMPILE_ERROR;
   }
+  if (failure.kind == "OutOfMemoryError" || failure.kind == "MemoryError" ||
+      absl::StrContains(failure.text, "can't allocate memory")) {
+    return Outcome::OUT_OF_MEMORY;
+  }
   if (failure.phase == "import") return Outcome::IMPORT_ERROR;
   if (failure.phase == "init") {
     return absl::StrContains(failure.text, "the program defines no ModelNew")
                ? Outcome::NO_MODEL_NEW
                : Outcome::CONSTRUCT_ERROR;
-  }
-  if (failure.kind == "OutOfMemoryError" || failure.kind == "MemoryError" ||
-      absl::StrContains(failure.text, "can't allocate memory")) {
-    return Outcome::OUT_OF_MEMORY;
   }
   return Outcome::RUNTIME_ERROR;
 }
@@ -109,7 +111,10 @@ class ClientRun {
     } else if (!session_status_->ok() && !absl::IsUnavailable(*session_status_)) {
       EndedByExecutor(*session_status_, &run.result);
     }
+    run.exchange_failed =
+        found_.timing.has_value() && found_.timing->kind == TimingResult::Kind::kTimerFailed;
     Conclude(request_, reference_result_, found_, &run.result);
+    run.result.clear_outside_seconds();  // nobody measures it
     return run;
   }
 
@@ -132,7 +137,8 @@ class ClientRun {
     ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSession> session, executors_.Acquire(deadline_));
     RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_);
     ASSIGN_OR_RETURN(std::unique_ptr<ClientJob> job,
-                     ClientJob::Start(clients, request_.task_id(), limits_, deadline_));
+                     ClientJob::Start(clients, request_.task_id(), request_.candidate_source(),
+                                      limits_, deadline_));
     const bool in_memory = reference_result_.visible.fd() >= 0;
     absl::StatusOr<SessionResult> served = session->Run(
         Options(recorded, decoy), in_memory ? &reference_result_.visible : nullptr, job->socket());
@@ -176,9 +182,13 @@ class ClientRun {
     // A mask that the reference draws may be drawn; nothing else that it computes is free.
     if (DrawsRandomNumbers(reference_result_.run)) options.also_allowed = MaskOperators();
     options.threads = executors_.threads();
+    options.device = executors_.gpu().value_or(options.device);
     options.deadline = LatestEnd();
     options.limits.max_memory_bytes =
         std::min<int64_t>(options.limits.max_memory_bytes, limits_.memory_bytes());
+    if (executors_.gpu().has_value()) {
+      options.limits.max_memory_bytes = executors_.gpu()->total_bytes / 2;
+    }
     options.limits.max_small_elements_of_call =
         std::min(options.limits.max_small_elements_of_call, MostSmallElements(recorded));
     options.limits.max_output_bytes = std::min(options.limits.max_output_bytes, MostOutputBytes());
@@ -238,12 +248,52 @@ class ClientRun {
       finding_ = RuleFinding{Outcome::RUNTIME_COMPUTE,
                              "the kernels only copy what operators of torch made", 0};
     }
-    if (!request_.skip_timing()) {
+    if (!request_.skip_timing() && reference_result_.run.modelled()) {
       const absl::Status counted = recorded->CountLaunches(session);
       if (!counted.ok() && !finding_.has_value()) finding_ = ReplayFailed(counted);
       launches_ = recorded->Launches(session->recording());
     }
-    if (!request_.skip_ablation()) Ablate(session, recorded, &judge);
+    if (!request_.skip_timing() && !reference_result_.run.modelled() && !finding_.has_value()) {
+      Time(session, recorded, &judge);
+    }
+    if (!request_.skip_ablation() && found_.wrong.equal) Ablate(session, recorded, &judge);
+  }
+
+  // While no other request uses the GPU.
+  void Time(ExecutorSession* session, RecordedCalls* recorded, CallJudge* judge) {
+    ReplaySides sides;
+    sides.reference = [this](const nlohmann::json& order, const char* answer) {
+      return reference_result_.session->Ask(
+          {{"replays", order}}, answer,
+          {.deadline = deadline_, .answer_timeout = absl::Seconds(limits_.wall_seconds())});
+    };
+    sides.begin = [&](bool direct) { return recorded->BeginTiming(direct, session); };
+    sides.candidate = [&](const CandidateRound& round) -> absl::StatusOr<std::vector<double>> {
+      TimeRequest request;
+      request.count = round.count;
+      request.with_launches = round.with_launches;
+      request.output = round.checked;
+      ASSIGN_OR_RETURN(std::vector<double> seconds, recorded->TimeReplays(request, session));
+      // The paper's rules know no check of timed calls.
+      if (!round.checked || request_.rules() == RULES_PAPER) return seconds;
+      found_.timed = true;
+      if (judge->Judge(0, 0, recorded->output())) return seconds;
+      return absl::InvalidArgumentError("the output of a timed call is wrong");
+    };
+    sides.alone = [&] {
+      if (context_.lease != nullptr && !context_.lease->AcquireExclusive(deadline_)) return false;
+      recorded->set_deadline(LatestEnd());
+      return true;
+    };
+    sides.launches = static_cast<int64_t>(session->recording().launches.size());
+    for (const auto& [name, moved] : result_.traffic.operators) sides.operators += moved.calls;
+    ReplayTiming timed = MeasureReplays(request_, reference_result_, sides);
+    if (context_.lease != nullptr) context_.lease->ReturnToShared(deadline_);
+    if (timed.result.kind == TimingResult::Kind::kCandidateEnded) {
+      finding_ = ReplayFailed(timed.candidate);
+    }
+    not_a_graph_ = timed.not_a_graph;
+    found_.timing = std::move(timed.result);
   }
 
   bool JudgeCall(int call, const RecordedCalls& recorded, CallJudge* judge) {
@@ -322,10 +372,15 @@ class ClientRun {
     } else if (result_.counts.launches > 0) {
       result->set_compiled(true);
     }
+    if (!not_a_graph_.empty()) {
+      result->set_gpu_profile_note(
+          absl::StrCat("timed by direct calls, as torch captures no graph of ", not_a_graph_));
+    }
+    const bool modelled = reference_result_.run.modelled();
     const auto model = FindRooflineModel(request_.device_model());
     double seconds = 0;
     for (KernelLaunch launch : launches_) {
-      if (model.ok()) launch.set_modelled_seconds(LaunchSeconds(*model, launch));
+      if (model.ok() && modelled) launch.set_modelled_seconds(LaunchSeconds(*model, launch));
       seconds += launch.modelled_seconds();
       if (result->launches_size() < kMostLaunches) *result->add_launches() = std::move(launch);
     }
@@ -340,7 +395,7 @@ class ClientRun {
             OperatorSeconds(*model, moved.calls, static_cast<double>(moved.bytes), moved.flops);
       }
     }
-    if (!request_.skip_timing()) result->set_candidate_seconds(seconds);
+    if (!request_.skip_timing() && modelled) result->set_candidate_seconds(seconds);
   }
 
   const JobContext& context_;
@@ -357,6 +412,7 @@ class ClientRun {
   std::vector<KernelLaunch> launches_;  // of the recorded call
   std::optional<RuleFinding> finding_;
   RunFindings found_;
+  std::string not_a_graph_;  // why calls were timed directly
 };
 
 }  // namespace

@@ -14,8 +14,13 @@
 namespace tritonrl {
 
 // Runs the candidate in a fresh process of `clients` (exec/client) and an executor of `executors`.
-// Times are modelled. `reference_result` must be ok() and hold its tensors in memory of this
-// machine. If the executor ends under it, worker_died is set.
+// `reference_result` must be ok() and hold its tensors in memory of this machine. If the executor
+// ends under it, worker_died is set.
+//
+// Where executors have no GPU, times are modelled. Where they have one, reference and candidate
+// take turns at timed calls (exec/timing/replay_rounds.h) while no other request uses the GPU;
+// launches have no counts then, as a GPU counts nothing, and the lower bound of times is that of
+// the reference's own traffic.
 CandidateRun RunClient(const JobContext& context, const ReferenceResult& reference_result,
                        WorkerPool* clients, Executors* executors, const ExecLimits& limits,
                        absl::Time deadline);

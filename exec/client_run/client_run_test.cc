@@ -169,6 +169,7 @@ TEST_F(ClientRunTest, EndsOfTheProcess) {
   Expect(RunWith("pass", "raise ValueError('so')"), Outcome::RUNTIME_ERROR, "ValueError: so");
   Expect(RunWith("raise ValueError('so')", "pass"), Outcome::CONSTRUCT_ERROR, "line 12");
   Expect(Run("import no_such_module\n"), Outcome::IMPORT_ERROR, "no_such_module");
+  Expect(Run("x = bytearray(1 << 60)\n"), Outcome::OUT_OF_MEMORY, "line 1: MemoryError");
   ExecRequest request = MakeExecRequest(
       absl::StrReplaceAll(kCandidate, {{"INIT", "pass"}, {"LAST", "while True: pass"}}), kReference,
       /*seconds=*/2);

@@ -100,6 +100,7 @@ absl::StatusOr<Value> ContainerOf(Kind kind, const Json& items, absl::string_vie
 // Writes values as layouts over one memory.
 class LayoutWriter {
  public:
+  explicit LayoutWriter(const std::string& device) : device_(device) {}
   absl::StatusOr<Json> Write(const Value& value, int depth) {
     if (depth > device::kMaxJsonDepth) return NotHandedOver("too deep nesting");
     switch (value.kind) {
@@ -168,11 +169,12 @@ class LayoutWriter {
     return {{"dtype", device::NameOf(tensor.scalar_type())},
             {"shape", tensor.sizes().vec()},
             {"stride", tensor.strides().vec()},
-            {"device", "cpu"},
+            {"device", device_},
             {"layout", "strided"},
             {"offset", offset}};
   }
 
+  const std::string& device_;  // of tensors
   std::string memory_;
 };
 
@@ -282,16 +284,17 @@ bool SameForm(const Value& a, const Value& b) {
   return SameList(a.keys, b.keys) && SameList(a.items, b.items);
 }
 
-absl::StatusOr<Json> LayoutOfValue(const Value& value, std::string* memory) {
-  LayoutWriter writer;
+absl::StatusOr<Json> LayoutOfValue(const Value& value, std::string* memory,
+                                   const std::string& device) {
+  LayoutWriter writer(device);
   ASSIGN_OR_RETURN(Json layout, writer.Write(value, 0));
   *memory = writer.TakeMemory();
   return layout;
 }
 
-absl::StatusOr<LeavesInMemory> LeavesOfValue(const Value& value) {
+absl::StatusOr<LeavesInMemory> LeavesOfValue(const Value& value, const std::string& device) {
   LeavesInMemory result;
-  ASSIGN_OR_RETURN(const Json layout, LayoutOfValue(value, &result.memory));
+  ASSIGN_OR_RETURN(const Json layout, LayoutOfValue(value, &result.memory, device));
   ASSIGN_OR_RETURN(result.leaves, ParseLayout(layout, result.memory.size()));
   return result;
 }

@@ -48,11 +48,14 @@ struct LeavesInMemory {
   std::string memory;
 };
 // Describes a value whose tensors are on the host as a layout over `memory`, which is overwritten
-// with their contents. InvalidArgument: it is nested too deeply.
-absl::StatusOr<nlohmann::json> LayoutOfValue(const device::Value& value, std::string* memory);
+// with their contents; `device` is what it says of the device that they are copies from.
+// InvalidArgument: it is nested too deeply.
+absl::StatusOr<nlohmann::json> LayoutOfValue(const device::Value& value, std::string* memory,
+                                             const std::string& device = "cpu");
 // Copies a value whose tensors are on the host. InvalidArgument: more leaves or deeper nesting than
 // ParseLayout allows.
-absl::StatusOr<LeavesInMemory> LeavesOfValue(const device::Value& value);
+absl::StatusOr<LeavesInMemory> LeavesOfValue(const device::Value& value,
+                                             const std::string& device = "cpu");
 
 }  // namespace tritonrl
 

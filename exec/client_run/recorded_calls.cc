@@ -121,7 +121,7 @@ int RecordedCalls::replayed_trials() const {
 }
 
 absl::Status RecordedCalls::Take(const Value& output) {
-  ASSIGN_OR_RETURN(output_, LeavesOfValue(output));
+  ASSIGN_OR_RETURN(output_, LeavesOfValue(output, output_device_));
   return absl::OkStatus();
 }
 
@@ -137,12 +137,14 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
   if (place < live_trials_.size() && !again) {
     if (place >= live.outputs.size()) return absl::InternalError("a live call is missing");
     inputs_unchanged_ = live.inputs_unchanged[place];
+    // One with tensors of the candidate's host is not where the reference's is.
+    if (context_.device == "cuda" && live.host_output_bytes == 0) output_device_ = "cuda";
     RETURN_IF_ERROR(Take(live.outputs[place]));
     if (call == 0) NoteAddresses(session->recording());
     return absl::OkStatus();
   }
   ReplayRequest options = ReplayOf(trial);
-  options.count = call == 1 && !context_.request.skip_timing();
+  options.count = call == 1 && !context_.request.skip_timing() && context_.device != "cuda";
   options.poison = call % 2 == 0 ? device::Poison::kOnes : device::Poison::kPattern;
   ASSIGN_OR_RETURN(device::ReplayResult replay, session->ReplayCall(options));
   if (!replay.run.counts.empty()) counts_ = replay.run.counts;
@@ -200,8 +202,21 @@ bool RecordedCalls::OnlyCopies(const std::function<Comparison()>& compare,
   return compare().max_error.value_or(0) >= kCloser * moved.max_error.value_or(0);
 }
 
+absl::StatusOr<std::string> RecordedCalls::BeginTiming(bool direct,
+                                                       ExecutorSession* session) const {
+  return session->BeginTiming(ReplayOf(0), direct);
+}
+
+absl::StatusOr<std::vector<double>> RecordedCalls::TimeReplays(TimeRequest request,
+                                                               ExecutorSession* session) {
+  request.deadline = deadline_;
+  ASSIGN_OR_RETURN(TimedReplays timed, session->TimeReplays(request));
+  if (request.output) RETURN_IF_ERROR(Take(timed.output));
+  return std::move(timed.seconds);
+}
+
 absl::Status RecordedCalls::CountLaunches(ExecutorSession* session) {
-  if (!counts_.empty()) return absl::OkStatus();
+  if (!counts_.empty() || context_.device == "cuda") return absl::OkStatus();
   ReplayRequest options = ReplayOf(0);
   options.seed.reset();
   options.count = true;
@@ -303,7 +318,7 @@ std::optional<std::string> RecordedCalls::AblatedCall(const std::string& order,
     answer["raised"] = Message(replay.status()).substr(0, kMostText);
   } else {
     answer["left_out"] = replay->run.left_out;
-    const auto layout = LayoutOfValue(replay->output, &output_.memory);
+    const auto layout = LayoutOfValue(replay->output, &output_.memory, output_device_);
     if (!layout.ok()) return std::nullopt;
     answer["output"] = *layout;
   }

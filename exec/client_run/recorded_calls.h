@@ -68,7 +68,13 @@ class RecordedCalls {
   // Compares the current output; refers to this.
   OutputAccess access();
 
-  // Counts what the launches of the recorded call do, unless a replay has done so.
+  // Makes the first call ready to be timed (ExecutorSession::BeginTiming).
+  absl::StatusOr<std::string> BeginTiming(bool direct, ExecutorSession* session) const;
+  // Seconds of timed replays; the output of the last becomes the current one, if it is asked for.
+  absl::StatusOr<std::vector<double>> TimeReplays(TimeRequest request, ExecutorSession* session);
+
+  // Counts what the launches of the recorded call do, unless a replay has done so. A GPU counts
+  // nothing.
   absl::Status CountLaunches(ExecutorSession* session);
   // The launches of the recorded call, without modelled times; with counts if there are any. The
   // line is that of the kernel.
@@ -97,6 +103,7 @@ class RecordedCalls {
   std::vector<int> live_trials_;
 
   absl::Time deadline_ = absl::InfiniteFuture();
+  std::string output_device_ = "cpu";  // of its tensors, as the reference's are described
   LeavesInMemory output_;
   bool inputs_unchanged_ = true;
   std::vector<Leaf> inputs_;

@@ -34,7 +34,7 @@ class CudaClock:
         self._cycles_per_second = self._calibrate()
         self._idle = min(self._after_end() for _ in range(8))
 
-    def _flush_cache(self):
+    def flush_cache(self):
         if self._flush is None:
             size = FLUSH_BYTES if self._device == "cuda" else 64
             self._flush = torch.empty(size, dtype=torch.int8, device=self._device)
@@ -100,7 +100,7 @@ class CudaClock:
         self._cuda._sleep(int(2e-3 * self._cycles_per_second))
         start = time.perf_counter()
         prepare()
-        self._flush_cache()
+        self.flush_cache()
         self._event().record()
         _settled(call())
         taken = time.perf_counter() - start
@@ -113,7 +113,7 @@ class CudaClock:
         self._cuda.synchronize()
         self._cuda._sleep(int(spin_seconds * self._cycles_per_second))
         prepare()
-        self._flush_cache()
+        self.flush_cache()
         start.record()
         output = _settled(call())
         end.record()
@@ -142,9 +142,9 @@ class CudaClock:
         times = []
         for _ in range(8):
             start, end = self._event(), self._event()
-            self._flush_cache()
+            self.flush_cache()
             start.record()
-            self._flush_cache()
+            self.flush_cache()
             end.record()
             self._cuda.synchronize()
             times.append(start.elapsed_time(end) * 1e-3)

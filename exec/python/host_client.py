@@ -64,7 +64,7 @@ class HostProcess:
         self.result = json.loads(os.pread(self.papers, json.loads(made)["made"], 0)) if made else self._wait()
 
     def order(self, message):
-        """The answer, without its name; ({...}, descriptors) for "open"."""
+        """The answer, without its name; ({...}, descriptors) for "open" and "export"."""
         self._line.send(json.dumps(message).encode())
         data, fds, _, _ = socket.recv_fds(self._line, 1 << 20, 4)
         if not data:
@@ -73,7 +73,7 @@ class HostProcess:
         if "error" in answer:
             raise HostError(answer)
         ((_, value),) = answer.items()
-        return (value, fds) if "open" in message else value
+        return (value, fds) if "open" in message or "export" in message else value
 
     def open(self):
         """(session, descriptor of the window for inputs, of the one for outputs)."""

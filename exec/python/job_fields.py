@@ -33,6 +33,7 @@ FIELDS = {
         "host": False,
         "has_all_memory": False,
         "keep_bytes": 4 << 30,
+        "own_memory": 0,  # of a host for candidates without data: bytes of each of its two memories
     },
     "runner": {
         **_COMMON,

@@ -50,6 +50,14 @@ class SharedOutlet:
             for name, value in made().items()
         }
 
+    def value(self, described):
+        """What was shown or constant, on the device."""
+        return self._device.read(self._reader, described)
+
+    def close(self):
+        """Maps the memories no longer. Nothing can be put or read any more."""
+        self._visible = self._hidden = self._reader = None
+
     def mark(self):
         return self._visible.mark(), self._hidden.mark(), len(self.inputs)
 

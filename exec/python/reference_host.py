@@ -39,7 +39,7 @@ class _Session:
         self.outputs.close()
 
 
-class _Tf32:
+class Tf32:
     """Whether products may be tf32: as the task leaves it for timing, never for expected results of robust rules."""
 
     def __init__(self):
@@ -65,12 +65,20 @@ class _Tf32:
             self._set(before)
 
 
+def computes_right(device, elements):
+    """Whether the device computes what the CPU does: whole numbers below 2^24 are exact, whatever the order."""
+    numbers = torch.arange(elements, dtype=torch.float32, device="cpu")
+    place = "cuda" if device == "cuda" else "cpu"
+    computed = torch.flip(numbers.to(place), [0]) * 2 + 1
+    return torch.equal(computed.cpu(), torch.flip(numbers, [0]) * 2 + 1)
+
+
 class Host:
     """One task's host."""
 
     def __init__(self, job, device, result, check_time):
         self._job, self._device, self._result = job, device, result
-        self._tf32 = _Tf32()
+        self._tf32 = Tf32()
         self._outlet = KeptOutlet(device, job["keep_bytes"])
         self._oracle = Oracle(job, device, result, check_time, self._outlet, again=True)
         self._sessions, self._last_session = {}, 0
@@ -174,11 +182,7 @@ class Host:
         return {"filled": True}
 
     def _check(self, order):
-        """Whether the device computes what the CPU does: whole numbers below 2^24 are exact, whatever the order."""
-        numbers = torch.arange(order["elements"], dtype=torch.float32, device="cpu")
-        place = "cuda" if self._job["device"] == "cuda" else "cpu"
-        computed = torch.flip(numbers.to(place), [0]) * 2 + 1
-        return {"checked": torch.equal(computed.cpu(), torch.flip(numbers, [0]) * 2 + 1)}
+        return {"checked": computes_right(self._job["device"], order["elements"])}
 
     def _compare(self, order):
         memory, call, leaf = self._session(order).outputs.bytes, order["call"], order["leaf"]

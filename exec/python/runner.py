@@ -26,6 +26,7 @@ import oracle
 import outlets
 import phases
 import reference_host
+import timed_host
 import timing
 from channel import Control
 from failures import JobFailure, describe, memory_outcome, traceback_text
@@ -80,7 +81,8 @@ class _Run:
         job, result, host = self.job, self.result, None
         if job["host"]:
             result.update(HOST_RESULT)
-            host = reference_host.Host(job, device, result, self.check_time)
+            kind = timed_host.TimedHost if job["own_memory"] else reference_host.Host
+            host = kind(job, device, result, self.check_time)
             host.make()
         else:
             outlet = outlets.SharedOutlet(device, job["fds"])

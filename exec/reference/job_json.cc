@@ -96,6 +96,7 @@ std::string ReferenceJobJson(const JobContext& context) {
   job["input_seeds"] = context.seeds.inputs;
   job["calls"] = CallsOf(TrialsOf(context.request));
   if (context.reference_processes != nullptr) job["host"] = true;
+  if (context.host_memory_bytes > 0) job["own_memory"] = context.host_memory_bytes;
   if (context.has_all_memory) job["has_all_memory"] = true;
   if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
   return Text(job);

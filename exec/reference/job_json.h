@@ -53,6 +53,9 @@ struct JobContext {
   // The reference processes of the backend, which exchange tensors through shared GPU buffers.
   // Null: references are separate jobs, and tensors go through shared memory on the CPU.
   ReferenceProcessPool* reference_processes = nullptr;
+  // Reference processes hand inputs and expected outputs over in memory of the host, of so many
+  // bytes each, for candidates without data; 0: they keep them.
+  int64_t host_memory_bytes = 0;
   // No other job uses the GPU's memory, so an out-of-memory error is final.
   bool has_all_memory = false;
   int64_t keep_bytes = 0;  // GPU memory that a reference process may keep; 0: its own default

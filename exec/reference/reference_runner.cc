@@ -1,5 +1,7 @@
 #include "exec/reference/reference_runner.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -63,8 +65,8 @@ absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
 
 // Reads the layouts of inputs, arguments and state, which are in the visible memory.
 absl::Status ReadVisible(const Json& json, const ExecRequest& request, ReferenceResult* result) {
-  const bool has_session = result->session != nullptr;
-  MemoryReader memory(has_session ? result->shared_buffers.in_bytes : result->visible.bytes());
+  const bool elsewhere = !result->has_memory();
+  MemoryReader memory(elsewhere ? result->shared_buffers.in_bytes : result->visible.bytes());
   for (const Json& inputs : json.at("inputs")) {
     ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(inputs));
     result->inputs.push_back(std::move(leaves));
@@ -79,15 +81,15 @@ absl::Status ReadVisible(const Json& json, const ExecRequest& request, Reference
     return absl::InvalidArgumentError("the reference made other inputs than it was asked for");
   }
   result->visible_layout = json.dump();
-  if (has_session) return absl::OkStatus();
+  if (elsewhere) return absl::OkStatus();
   RETURN_IF_ERROR(result->visible.Seal());
   return result->visible.Map(end).status();
 }
 
 // Reads the layouts of each call's results, which are in the hidden memory.
 absl::Status ReadHidden(const Json& json, const ExecRequest& request, ReferenceResult* result) {
-  const bool has_session = result->session != nullptr;
-  MemoryReader memory(has_session ? kElsewhere : result->hidden.bytes());
+  const bool elsewhere = !result->has_memory();
+  MemoryReader memory(elsewhere ? kElsewhere : result->hidden.bytes());
   const std::vector<int> calls = CallsOf(static_cast<int>(result->inputs.size()));
   if (json.size() != calls.size()) {
     return absl::InvalidArgumentError("the reference made other calls than it was asked for");
@@ -110,7 +112,7 @@ absl::Status ReadHidden(const Json& json, const ExecRequest& request, ReferenceR
       ASSIGN_OR_RETURN(of_calls[i], memory.Read(layout));
     }
   }
-  if (has_session) return absl::OkStatus();
+  if (elsewhere) return absl::OkStatus();
   RETURN_IF_ERROR(result->hidden.Seal());
   return result->hidden.Map(memory.end()).status();
 }
@@ -160,6 +162,26 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceR
   return absl::OkStatus();
 }
 
+// Gets the memories that a reference process has made for this task.
+absl::Status TakeMemory(const ExecLimits& limits, absl::Time deadline, ReferenceResult* result) {
+  std::vector<int> fds;
+  const absl::StatusOr<Json> exported = result->session->Ask(
+      {{"export", true}}, "exported",
+      {.deadline = deadline, .answer_timeout = absl::Seconds(limits.wall_seconds()), .fds = &fds});
+  if (exported.ok() && fds.size() == 2) {
+    auto visible = SharedMemory::Adopt(fds[0]);
+    auto hidden = SharedMemory::Adopt(fds[1]);
+    RETURN_IF_ERROR(visible.status());
+    RETURN_IF_ERROR(hidden.status());
+    result->visible = *std::move(visible);
+    result->hidden = *std::move(hidden);
+    return absl::OkStatus();
+  }
+  for (const int fd : fds) close(fd);
+  RETURN_IF_ERROR(exported.status());
+  return absl::InternalError("the reference's process hands over other memories");
+}
+
 // Runs the reference once: in a reference process if the context has them, else in a separate job
 // that ends with its result.
 absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimits& limits,
@@ -167,6 +189,9 @@ absl::Status RunOnce(const JobContext& context, WorkerPool* pool, const ExecLimi
   if (context.reference_processes != nullptr) {
     *report = context.reference_processes->Make(ReferenceJobJson(context), limits, deadline,
                                                 &result->session);
+    if (context.host_memory_bytes > 0 && result->session != nullptr) {
+      return TakeMemory(limits, deadline, result);
+    }
     return absl::OkStatus();
   }
   const uint64_t size = static_cast<uint64_t>(limits.memory_bytes());

@@ -64,8 +64,8 @@ struct ReferenceResult {
   // if a probe could not be made.
   std::map<std::string, std::vector<std::optional<std::vector<Leaf>>>> probes;
 
-  // Set if a reference process keeps all tensors. Then `visible` and `hidden` are empty, and
-  // offsets in `inputs` refer to the shared GPU buffer.
+  // Set if a reference process serves. Unless has_memory(), it keeps all tensors: `visible` and
+  // `hidden` are empty, and offsets in `inputs` refer to the shared GPU buffer.
   std::shared_ptr<ReferenceSession> session;
   SharedBufferSizes shared_buffers;
 
@@ -75,6 +75,8 @@ struct ReferenceResult {
   bool has_buffers = false;     // outputs may depend on the number of earlier forward calls
   double bytes_per_second = 0;  // memory bandwidth of the modelled GPU; 0: unknown
 
+  // Whether all tensors are in `visible` and `hidden`.
+  bool has_memory() const { return session == nullptr || visible.fd() >= 0; }
   bool ok() const { return run.outcome().reason() == Outcome::OK; }
   // Memory of this result in this process.
   int64_t bytes() const;

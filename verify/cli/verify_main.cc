@@ -48,7 +48,7 @@ ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: the backend's de
 ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
 ABSL_FLAG(std::string, backend, "auto",
           "auto, interpreter (no GPU needed, times are modelled), native (the same, and candidates "
-          "hold no data: docs/executor.md) or cuda");
+          "hold no data: docs/executor.md), cuda or native_cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap",
           "bubblewrap, or none: run the candidate without confinement");
 ABSL_FLAG(std::string, device_model, "l40s",

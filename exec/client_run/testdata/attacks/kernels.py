@@ -1,10 +1,11 @@
-# case: inline_assembly -> compile_error|not_executable|runtime_error
+# case: assembly_that_reads_the_clock -> compile_error|not_executable|runtime_error
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 @triton.jit
 def asm(x, y, n, B: tl.constexpr):
     i = tl.arange(0, B)
     v = tl.load(x + i, mask=i < n)
-    r = tl.inline_asm_elementwise("max.f32 $0, $1, 0f00000000;", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)
+    ptx = "{ .reg .b32 t; mov.u32 t, %clock; max.f32 $0, $1, 0f00000000; }"
+    r = tl.inline_asm_elementwise(ptx, "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1)
     tl.store(y + i, r, mask=i < n)
 
 
