@@ -31,7 +31,7 @@ ABSL_FLAG(int, candidates, 64, "Different candidates for the warm pool.");
 ABSL_FLAG(int, copies, 4, "How often each candidate comes in the run with copies.");
 ABSL_FLAG(int, naive, 8, "Candidates for the naive check, which --nopeer leaves out.");
 ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, by strict and by robust rules.");
-ABSL_FLAG(std::string, backend, "native", "interpreter, native or cuda.");
+ABSL_FLAG(std::string, backend, "native", "interpreter, native, cuda or native_cuda.");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out.");
 
 namespace tritonrl {
