@@ -47,6 +47,20 @@ absl::Status CheckGpu() {
       "\"native\"");
 }
 
+// As StartPools, with executors that start meanwhile; the candidates' processes hold no data.
+absl::StatusOr<BackendPools> StartPoolsWithExecutors(WorkerPoolOptions options,
+                                                     const ExecutorPoolOptions& executor_options,
+                                                     int64_t cache_bytes, bool shared_buffers,
+                                                     const std::string& reference_device = "") {
+  auto executors =
+      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
+  ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPools(std::move(options), cache_bytes, shared_buffers, reference_device));
+  ASSIGN_OR_RETURN(pools.executors, executors.get());
+  return pools;
+}
+
 }  // namespace
 
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
@@ -85,12 +99,9 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOpti
   ExecutorPoolOptions executor_options;
   executor_options.count = options.workers;
   executor_options.process.threads = std::max(1, cores / std::max(1, options.workers));
-  auto executors =
-      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
-  ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
-  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
-                                                  /*shared_buffers=*/false));
-  ASSIGN_OR_RETURN(pools.executors, executors.get());
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPoolsWithExecutors(std::move(options), executor_options,
+                                           kInterpreterCacheBytes, /*shared_buffers=*/false));
   return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
 }
 
@@ -111,12 +122,9 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPool
   executor_options.process.device = "cuda";
   executor_options.process.gpu = options.gpu;
   executor_options.max_resident_bytes = kCudaExecutorBytes;
-  auto executors =
-      std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
-  ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
-  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kCudaCacheBytes,
-                                                  /*shared_buffers=*/true, "cuda"));
-  ASSIGN_OR_RETURN(pools.executors, executors.get());
+  ASSIGN_OR_RETURN(BackendPools pools,
+                   StartPoolsWithExecutors(std::move(options), executor_options, kCudaCacheBytes,
+                                           /*shared_buffers=*/true, "cuda"));
   return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
 }
 

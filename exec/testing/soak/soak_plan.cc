@@ -76,20 +76,34 @@ const std::vector<Evil>& Evils() {
   return evils;
 }
 
+constexpr char kFarStore[] =
+    "import torch, triton, triton.language as tl\n"
+    "@triton.jit\n"
+    "def far(x): tl.store(x + (1 << 50), 1.0)\n"
+    "class ModelNew(torch.nn.Module):\n"
+    "  def forward(self, x):\n"
+    "    y = torch.zeros_like(x)\n"
+    "    far[(1,)](y)\n"
+    "    return y";
+constexpr char kEndlessKernel[] =
+    "import torch, triton, triton.language as tl\n"
+    "@triton.jit\n"
+    "def endless(x):\n"
+    "  while tl.load(x, volatile=True) < 1e30: pass\n"
+    "class ModelNew(torch.nn.Module):\n"
+    "  def forward(self, x):\n"
+    "    y = torch.zeros_like(x)\n"
+    "    endless[(1,)](y)\n"
+    "    torch.cuda.synchronize()\n"
+    "    return y";
+
 // Attacks that need a GPU.
 const std::vector<Evil>& GpuEvils() {
   static const auto& evils = *new std::vector<Evil>{
       // The kernel writes far outside all allocations, after which every call in this context
       // fails.
       {"corrupt context",
-       "import torch, triton, triton.language as tl\n"
-       "@triton.jit\n"
-       "def far(x): tl.store(x + (1 << 50), 1.0)\n"
-       "class ModelNew(torch.nn.Module):\n"
-       "  def forward(self, x):\n"
-       "    y = torch.zeros_like(x)\n"
-       "    far[(1,)](y)\n"
-       "    return y",
+       kFarStore,
        30,
        {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
       {"kernel that asserts",
@@ -99,19 +113,7 @@ const std::vector<Evil>& GpuEvils() {
        "    return x[torch.full((4,), 1 << 30, device=x.device)]",
        30,
        {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
-      {"endless kernel",
-       "import torch, triton, triton.language as tl\n"
-       "@triton.jit\n"
-       "def endless(x):\n"
-       "  while tl.load(x, volatile=True) < 1e30: pass\n"
-       "class ModelNew(torch.nn.Module):\n"
-       "  def forward(self, x):\n"
-       "    y = torch.zeros_like(x)\n"
-       "    endless[(1,)](y)\n"
-       "    torch.cuda.synchronize()\n"
-       "    return y",
-       5,
-       {Outcome::TIMEOUT}},
+      {"endless kernel", kEndlessKernel, 5, {Outcome::TIMEOUT}},
   };
   return evils;
 }
@@ -119,29 +121,8 @@ const std::vector<Evil>& GpuEvils() {
 // Attacks on an executor, whose limits end them or which survives them.
 const std::vector<Evil>& NativeEvils() {
   static const auto& evils = *new std::vector<Evil>{
-      {"far store",
-       "import torch, triton, triton.language as tl\n"
-       "@triton.jit\n"
-       "def far(x): tl.store(x + (1 << 50), 1.0)\n"
-       "class ModelNew(torch.nn.Module):\n"
-       "  def forward(self, x):\n"
-       "    y = torch.zeros_like(x)\n"
-       "    far[(1,)](y)\n"
-       "    return y",
-       30,
-       {Outcome::OUT_OF_BOUNDS}},
-      {"endless kernel",
-       "import torch, triton, triton.language as tl\n"
-       "@triton.jit\n"
-       "def endless(x):\n"
-       "  while tl.load(x, volatile=True) < 1e30: pass\n"
-       "class ModelNew(torch.nn.Module):\n"
-       "  def forward(self, x):\n"
-       "    y = torch.zeros_like(x)\n"
-       "    endless[(1,)](y)\n"
-       "    return y",
-       3,
-       {Outcome::TIMEOUT}},
+      {"far store", kFarStore, 30, {Outcome::OUT_OF_BOUNDS}},
+      {"endless kernel", kEndlessKernel, 3, {Outcome::TIMEOUT}},
       {"many commands",
        "import torch\n"
        "class ModelNew(torch.nn.Module):\n"
