@@ -51,8 +51,12 @@ class Arena {
   virtual absl::StatusOr<uint8_t*> CommitTags(char* place, int64_t bytes) = 0;
   // To be called before the place's memory is taken away.
   virtual void DecommitTags(uint8_t* tags) = 0;
+  // Gives memory that no place has back to the device.
+  virtual void Trim() {}
   // Forgets all places and their memory; tags must be gone.
   virtual void Reset() = 0;
+  // Whether nobody will look at tags: then large places may share the memory for them. Until Reset.
+  virtual void set_ignores_tags(bool) {}
 
   bool Contains(uint64_t address) const {
     return address >= reinterpret_cast<uint64_t>(base_) &&

@@ -7,7 +7,28 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <string.h>
 
+#include <algorithm>
+
 namespace tritonrl::device {
+namespace {
+
+constexpr int64_t kCountedAtOnce = int64_t{1} << 29;  // as a comparison takes as much memory again
+
+// Tags are few, and mostly all the same.
+void CountPart(const at::Tensor& bytes, std::array<int64_t, 256>& counts) {
+  const auto [least, most] = at::aminmax(bytes);
+  const auto first = static_cast<size_t>(least.item<uint8_t>());
+  const auto last = static_cast<size_t>(most.item<uint8_t>());
+  int64_t left = bytes.numel();
+  for (size_t value = first; value < last && left > 0; ++value) {
+    const auto found = bytes.eq(static_cast<int64_t>(value)).sum().item<int64_t>();
+    counts[value] += found;
+    left -= found;
+  }
+  counts[last] += left;
+}
+
+}  // namespace
 
 at::Tensor BytesAt(at::Device device, void* data, int64_t count) {
   return at::for_blob(data, {count})
@@ -64,17 +85,11 @@ std::array<int64_t, 256> CountBytes(at::Device device, void* data, int64_t count
     for (int64_t i = 0; i < count; ++i) ++counts[bytes[i]];
     return counts;
   }
-  // Tags are few, and mostly all the same.
-  const at::Tensor bytes = BytesAt(device, data, count);
-  const auto [least, most] = at::aminmax(bytes);
-  const auto first = static_cast<size_t>(least.item<uint8_t>());
-  const auto last = static_cast<size_t>(most.item<uint8_t>());
-  int64_t left = count;
-  for (size_t value = first; value < last && left > 0; ++value) {
-    counts[value] = bytes.eq(static_cast<int64_t>(value)).sum().item<int64_t>();
-    left -= counts[value];
+  for (int64_t begin = 0; begin < count; begin += kCountedAtOnce) {
+    CountPart(
+        BytesAt(device, static_cast<char*>(data) + begin, std::min(kCountedAtOnce, count - begin)),
+        counts);
   }
-  counts[last] = left;
   return counts;
 }
 

@@ -1,8 +1,6 @@
 #include "exec/device/device.h"
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <utility>
@@ -74,6 +72,10 @@ absl::StatusOr<TensorRef> Device::PlaceNew(const at::Tensor& tensor, bool has_co
       return absl::FailedPreconditionError("a replayed operator gives tensors of another shape");
     }
     geometry.storage = made[next].storage;
+    if (adopts_ && has_contents && memory_.Adopt(geometry.storage, source)) {
+      ++next;
+      return geometry;
+    }
     RETURN_IF_ERROR(Revive(geometry.storage));
   } else {
     ASSIGN_OR_RETURN(const int64_t span, SpanOf(geometry));
@@ -109,8 +111,11 @@ absl::StatusOr<Placed> Device::Place(const BoundCall& bound, const Returned& ret
   return placed;
 }
 
-absl::StatusOr<std::vector<ReturnedList>> Device::RunOnDevice(const BoundCall& bound) {
+// With `writes_out` arguments named out, which fit, get their results without a copy.
+absl::StatusOr<std::vector<ReturnedList>> Device::RunOnDevice(const BoundCall& bound,
+                                                              bool writes_out) {
   ArgumentRules rules;
+  rules.writes_out = writes_out;
   rules.device = memory_.device();
   rules.generators = &generators_;
   rules.tensor = [this](const Value& value) {
@@ -130,29 +135,6 @@ absl::StatusOr<std::vector<ReturnedList>> Device::RunOnDevice(const BoundCall& b
   return returned;
 }
 
-// Whether a tensor was joined to its old place, as torch itself does without a copy.
-absl::StatusOr<bool> Device::JoinToPlace(const BoundCall& bound, std::vector<TensorRef>& made) {
-  const std::string& name = bound.call->name;
-  const Value* const parts = bound.Find("tensors");
-  const Value* const dim = bound.Find("dim");
-  if ((name != "cat" && name != "stack") || parts == nullptr || bound.has_out() ||
-      made.size() != 1 || !bound.hosts.empty()) {
-    return false;
-  }
-  for (const Value& part : parts->items) {
-    if (part.kind != Value::Kind::kTensor || part.tensor.dtype != made[0].dtype) return false;
-  }
-  RETURN_IF_ERROR(Revive(made[0].storage));
-  RETURN_IF_ERROR(CatchTorch([&] {
-    std::vector<at::Tensor> tensors;
-    for (const Value& part : parts->items) tensors.push_back(memory_.View(part.tensor));
-    at::Tensor place = memory_.View(made[0]);
-    const int64_t axis = dim == nullptr ? 0 : dim->integer;
-    name == "cat" ? at::cat_out(place, tensors, axis) : at::stack_out(place, tensors, axis);
-  }));
-  return true;
-}
-
 absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bound, Phase phase,
                                                             bool again,
                                                             std::vector<TensorRef>& made) {
@@ -162,11 +144,13 @@ absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bou
       undo_log_->Keep(*memory_.Find(tensor->storage), memory_);
     }
   }
-  if (bare_ && again && treatment == Treatment::kJoin) {
-    ASSIGN_OR_RETURN(const bool joined, JoinToPlace(bound, made));
-    if (joined) return std::vector<PlacedList>();
+  const bool writes_out = adopts_ && again && made.empty();
+  auto run = RunOnDevice(bound, writes_out);
+  if (absl::IsResourceExhausted(run.status())) {
+    memory_.Trim();
+    run = RunOnDevice(bound, writes_out);
   }
-  ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, RunOnDevice(bound));
+  ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, std::move(run));
   std::vector<PlacedList> results;
   size_t next = 0;
   for (const ReturnedList& list : returned) {

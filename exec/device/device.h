@@ -22,6 +22,7 @@
 #include "exec/device/recording.h"
 #include "exec/device/storage_table.h"
 #include "exec/device/undo_log.h"
+#include "exec/device/window.h"
 
 namespace tritonrl::device {
 
@@ -95,6 +96,17 @@ class Device {
   // held, no tags are kept, nothing is read back, and launches are not waited for.
   void set_bare(bool bare) { bare_ = bare; }
   bool bare() const { return bare_; }
+  // While set as well, replayed operators' results stay in torch's memory (StorageTable::Adopt),
+  // and are given up where the candidate freed them: the time is that of torch alone.
+  void set_adopts(bool adopts) { adopts_ = adopts; }
+  bool adopts() const { return adopts_; }
+  // Where inputs come from and outputs go; null: tensors on the host. It must outlive the device.
+  void set_exchange(Exchange* exchange) { exchange_ = exchange; }
+  Exchange* exchange() const { return exchange_; }
+  Window* input_window() const { return exchange_ == nullptr ? nullptr : exchange_->inputs.get(); }
+  Window* output_window() const {
+    return exchange_ == nullptr ? nullptr : exchange_->outputs.get();
+  }
   // While a log is set, it keeps what commands are about to overwrite.
   void set_undo_log(UndoLog* log) { undo_log_ = log; }
 
@@ -124,14 +136,14 @@ class Device {
                                bool again, size_t& next, std::vector<TensorRef>& made);
   absl::StatusOr<TensorRef> PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
                                      size_t& next, std::vector<TensorRef>& made);
-  absl::StatusOr<bool> JoinToPlace(const BoundCall& bound, std::vector<TensorRef>& made);
-  absl::StatusOr<std::vector<ReturnedList>> RunOnDevice(const BoundCall& bound);
+  absl::StatusOr<std::vector<ReturnedList>> RunOnDevice(const BoundCall& bound, bool writes_out);
   absl::Status TagResults(const BoundCall& bound, Phase phase,
                           const std::vector<PlacedList>& results);
   absl::Status TagJoin(const BoundCall& bound, const TensorRef& result);
   void TagCopy(const BoundCall& bound);
   void NoteOfWeights(const BoundCall& bound, int64_t random);
   std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
+  bool MayCopyWork(const LaunchCommand& launch, const std::vector<Storage*>& storages);
   absl::Status FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
                             const std::vector<at::Tensor>& before);
   absl::Status RunBare(const LaunchCommand& launch);
@@ -149,6 +161,8 @@ class Device {
   int64_t random_elements_read_ = 0;
   absl::Time deadline_ = absl::InfiniteFuture();
   bool bare_ = false;
+  bool adopts_ = false;
+  Exchange* exchange_ = nullptr;
   UndoLog* undo_log_ = nullptr;
   const std::set<int64_t>* originals_ = nullptr;
   CopyTolerance copy_tolerance_;

@@ -16,6 +16,7 @@
 namespace tritonrl::device {
 namespace {
 
+constexpr int64_t kMaxFollowedBytes = int64_t{2} << 30;  // of the storages of a launch
 constexpr int64_t kMaxTableBytes = 1 << 20;
 constexpr size_t kMaxArguments = 1'024;
 constexpr size_t kMaxFindingsOfSession = 10 * ttir::kMaxFindings;
@@ -27,6 +28,12 @@ void AddOnce(Storage* storage, std::vector<Storage*>& storages) {
   if (std::find(storages.begin(), storages.end(), storage) == storages.end()) {
     storages.push_back(storage);
   }
+}
+
+// One whose address a kernel has as a number.
+void AddAddressed(Storage* storage, std::vector<Storage*>& storages) {
+  if (storage != nullptr) storage->addressed = true;
+  AddOnce(storage, storages);
 }
 
 // Gives the copied elements the values and tags that they had where they come from.
@@ -84,7 +91,7 @@ std::vector<Storage*> Device::StoragesOf(const LaunchCommand& launch) {
   std::vector<Storage*> storages;
   for (const Value& argument : launch.arguments) {
     if (argument.kind == Value::Kind::kInteger) {
-      AddOnce(memory_.FindAddress(static_cast<uint64_t>(argument.integer)), storages);
+      AddAddressed(memory_.FindAddress(static_cast<uint64_t>(argument.integer)), storages);
     }
     if (argument.kind == Value::Kind::kTensor) {
       AddOnce(memory_.Find(argument.tensor.storage), storages);
@@ -98,7 +105,7 @@ std::vector<Storage*> Device::StoragesOf(const LaunchCommand& launch) {
     for (int64_t at = 0; at + 8 <= storage->bytes; at += 8) {
       uint64_t address = 0;
       memcpy(&address, contents.const_data_ptr<uint8_t>() + at, sizeof(address));
-      AddOnce(memory_.FindAddress(address), storages);
+      AddAddressed(memory_.FindAddress(address), storages);
     }
   }
   return storages;
@@ -145,6 +152,29 @@ LaunchSettings Device::SettingsOf(const std::vector<Storage*>& storages) {
                                   storage->bytes, storage->shadow.get()});
   }
   return settings;
+}
+
+// Whether an argument holds what operators made. Copies of results of kernels are those of kernels.
+bool Device::MayCopyWork(const LaunchCommand& launch, const std::vector<Storage*>& storages) {
+  int64_t bytes = 0;
+  for (const Storage* const storage : storages) bytes += storage->bytes;
+  // They are looked for on the host.
+  if (!memory_.device().is_cpu() && bytes > kMaxFollowedBytes) return false;
+  return std::any_of(
+      launch.arguments.begin(), launch.arguments.end(), [this](const Value& argument) {
+        if (argument.kind != Value::Kind::kTensor ||
+            originals_->count(argument.tensor.storage) > 0) {
+          return false;
+        }
+        const Storage& source = *memory_.Find(argument.tensor.storage);
+        const auto counts = CountBytes(memory_.device(), source.shadow.get(), source.bytes);
+        int64_t others = source.bytes;
+        for (const Tag tag : {Tag::kUnwritten, Tag::kKernel, Tag::kSmall}) {
+          const auto number = static_cast<size_t>(tag);
+          others -= counts[number] + counts[number | kConverted];
+        }
+        return others > 0;
+      });
 }
 
 absl::Status Device::FollowCopies(const LaunchCommand& launch,
@@ -216,7 +246,8 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
   LaunchSettings settings = SettingsOf(storages);
   settings.counts = counts;
   std::vector<at::Tensor> before;
-  if (originals_ != nullptr) {
+  const bool follows = originals_ != nullptr && MayCopyWork(launch, storages);
+  if (follows) {
     for (const Storage* storage : storages) {
       before.push_back(BytesAt(memory_.device(), storage->data, storage->bytes)
                            .to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
@@ -226,7 +257,7 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
   if (options_.check) settings.findings = &findings;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
   AddFindings(findings);
-  if (originals_ != nullptr && status.ok()) RETURN_IF_ERROR(FollowCopies(launch, storages, before));
+  if (follows && status.ok()) RETURN_IF_ERROR(FollowCopies(launch, storages, before));
   if (counts != nullptr) {
     const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;
     const double sum = static_cast<double>(traffic_.kernel_bytes) + moved;

@@ -147,6 +147,43 @@ TEST_F(DeviceTest, BareCommandsPoisonAndTagNothing) {
   EXPECT_EQ(device_->memory().Count(made_[0]).bytes[static_cast<int>(Tag::kInput)], 32);
 }
 
+TEST_F(DeviceTest, AReplayedResultMayStayInMemoryOfTorch) {
+  const int x = Make(4);
+  View(FloatTensor(x, 4)).fill_(3);
+  const OperatorCall copy = Call("clone", "", FloatTensor(x, 4));
+  ASSERT_TRUE(Forward(copy).ok());
+  const auto bound = Bind(copy);
+  ASSERT_TRUE(bound.ok());
+  View(FloatTensor(x, 4)).fill_(5);
+  device_->set_bare(true);
+  device_->set_adopts(true);
+  ASSERT_TRUE(device_->RunOperator(*bound, Phase::kForward, /*again=*/true, made_).ok());
+  const Storage* const storage = device_->memory().Find(made_[0].storage);
+  EXPECT_NE(storage->data, storage->place);
+  EXPECT_TRUE(device_->memory().View(made_[0]).eq(5).all().item<bool>());
+  device_->set_bare(false);
+  device_->set_adopts(false);
+  ASSERT_TRUE(device_->Revive(made_[0].storage).ok());  // poisoned, at its place
+  EXPECT_EQ(storage->data, storage->place);
+  EXPECT_TRUE(device_->memory().View(made_[0]).isnan().all().item<bool>());
+}
+
+TEST_F(DeviceTest, AResultWhoseAddressIsANumberStaysAtItsPlace) {
+  const int x = Make(4);
+  const OperatorCall copy = Call("clone", "", FloatTensor(x, 4));
+  ASSERT_TRUE(Forward(copy).ok());
+  Storage* const storage = device_->memory().Find(made_[0].storage);
+  LaunchCommand launch;
+  launch.arguments = {
+      Value::Integer(static_cast<int64_t>(reinterpret_cast<uint64_t>(storage->data)))};
+  ASSERT_EQ(device_->StoragesOf(launch).size(), 1);
+  device_->set_bare(true);
+  device_->set_adopts(true);
+  ASSERT_TRUE(device_->RunOperator(*Bind(copy), Phase::kForward, /*again=*/true, made_).ok());
+  device_->set_bare(false);
+  EXPECT_EQ(storage->data, storage->place);
+}
+
 TEST_F(DeviceTest, StoresAreSeen) {
   for (int i = 0; i < 3; ++i) Make(4);
   ASSERT_TRUE(device_->kernels().Add({.name = "k"}, "add").ok());

@@ -142,7 +142,7 @@ class StackBuilder {
     const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     if (value.kind == Value::Kind::kTensor) {
       at::Tensor tensor;
-      if (argument.is_out()) {
+      if (argument.is_out() && !rules_.writes_out) {
         const at::Tensor given = rules_.tensor(value);
         tensor = at::empty({0}, given.options());
         outs_.push_back(tensor);

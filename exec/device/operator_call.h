@@ -62,11 +62,12 @@ struct ArgumentRules {
   std::function<at::Tensor(const Value&)> tensor;  // of kTensor and kHost
   at::Device device = at::kCPU;                    // of all device arguments
   const Generators* generators = nullptr;          // null: generator arguments are None
+  bool writes_out = false;                         // see Run
 };
 
 // Runs the operator. Arguments named out are replaced by empty tensors, whose contents are then in
-// Returned::tensor. LibTorch's exceptions become InvalidArgument, or ResourceExhausted without
-// memory; messages are one line.
+// Returned::tensor; with writes_out they are written themselves. LibTorch's exceptions become
+// InvalidArgument, or ResourceExhausted without memory; messages are one line.
 absl::StatusOr<std::vector<ReturnedList>> Run(const BoundCall& bound, const ArgumentRules& rules);
 
 // Bytes of the tensors that the call would return, found without computing; nullopt where torch

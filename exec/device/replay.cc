@@ -18,6 +18,8 @@ namespace {
 
 // Memory that a GPU copies to by itself is slow to make, and torch keeps it.
 constexpr int64_t kMaxPinnedBytes = int64_t{64} << 20;
+constexpr int64_t kScaledAtOnce = int64_t{1} << 24;  // elements
+constexpr int64_t kWindowAlignment = 64;
 
 bool SameBytes(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
@@ -66,8 +68,10 @@ class CommandRunner {
     return absl::OkStatus();
   }
   absl::Status operator()(const FreeCommand& command) {
-    if (device_.bare()) return absl::OkStatus();
-    for (const int64_t storage : command.storages) device_.memory().Free(storage);
+    for (const int64_t storage : command.storages) {
+      if (device_.adopts()) device_.memory().GiveUpAdopted(storage);
+      if (!device_.bare()) device_.memory().Free(storage);
+    }
     return absl::OkStatus();
   }
   const RunResult& result() const { return result_; }
@@ -152,6 +156,30 @@ struct InputBytes {
   int64_t count = 0;
 };
 
+bool IsInWindow(const at::Tensor& tensor, const Device& device) {
+  return device.input_window() != nullptr && tensor.defined() && tensor.numel() > 0 &&
+         device.input_window()->Contains(tensor.const_data_ptr());
+}
+
+// The source's.
+at::Tensor SourceBytes(const InputBytes& bytes, at::Device place) {
+  return BytesAt(place, const_cast<void*>(bytes.source.const_data_ptr()), bytes.count);
+}
+
+// The bytes as larger elements where that is possible, which are faster to compare.
+at::Tensor Words(const at::Tensor& bytes) {
+  return bytes.numel() % 8 == 0 ? bytes.view(at::kLong) : bytes;
+}
+
+// In parts, as there may be no room for another copy in float64.
+void Scale(const InputBytes& bytes, at::ScalarType type, double scale, at::Device place) {
+  const at::Tensor elements = BytesAt(place, bytes.storage->data, bytes.count).view(type);
+  for (int64_t begin = 0; begin < elements.numel(); begin += kScaledAtOnce) {
+    at::Tensor part = elements.narrow(0, begin, std::min(kScaledAtOnce, elements.numel() - begin));
+    part.copy_(part.to(at::kDouble).mul_(scale));
+  }
+}
+
 absl::StatusOr<InputBytes> FindInput(const at::Tensor& from, const TensorRef& to, Device& device) {
   if (from.scalar_type() != to.dtype || from.sizes() != to.shape) {
     return absl::InvalidArgumentError("an input has another shape or type than the recorded one");
@@ -173,23 +201,37 @@ absl::StatusOr<InputBytes> FindInput(const at::Tensor& from, const TensorRef& to
 
 }  // namespace
 
-absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to,
-                                        Device& device) {
+absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to, Device& device,
+                                        double scale) {
+  const bool in_window = IsInWindow(from, device);
+  const MappedWindow mapped(in_window ? device.input_window() : nullptr);
+  RETURN_IF_ERROR(mapped.status());
   ASSIGN_OR_RETURN(const InputBytes bytes, FindInput(from, to, device));
   const at::Device place = device.memory().device();
   WrittenInput written{to, from, at::Tensor()};
   RETURN_IF_ERROR(CatchTorch([&] {
-    CopyFromHost(place, bytes.storage->data, bytes.source.const_data_ptr(), bytes.count);
+    if (in_window) {
+      BytesAt(place, bytes.storage->data, bytes.count).copy_(SourceBytes(bytes, place));
+    } else {
+      CopyFromHost(place, bytes.storage->data, bytes.source.const_data_ptr(), bytes.count);
+    }
+    if (scale != 1 && at::isFloatingType(to.dtype)) Scale(bytes, to.dtype, scale, place);
     FillBytes(place, bytes.storage->shadow.get(), static_cast<uint8_t>(Tag::kInput), bytes.count);
-    written.kept = KeepBytes(place, bytes.storage->data, bytes.count);
+    if (!in_window) written.kept = KeepBytes(place, bytes.storage->data, bytes.count);
   }));
   return written;
 }
 
 bool HoldsInput(const WrittenInput& input, Device& device) {
+  const bool in_window = IsInWindow(input.source, device);
+  const MappedWindow mapped(in_window ? device.input_window() : nullptr);
   const absl::StatusOr<InputBytes> bytes = FindInput(input.source, input.place, device);
-  if (!bytes.ok()) return false;
+  if (!bytes.ok() || !mapped.status().ok()) return false;
   const at::Device place = device.memory().device();
+  if (in_window) {
+    return at::equal(Words(BytesAt(place, bytes->storage->data, bytes->count)),
+                     Words(SourceBytes(*bytes, place)));
+  }
   if (!input.kept.defined()) {
     return EqualsHost(place, bytes->storage->data, bytes->source.const_data_ptr(), bytes->count);
   }
@@ -200,6 +242,70 @@ absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
                               std::vector<TagCounts>* provenance) {
   Value copy = value;
   RETURN_IF_ERROR(CopyTensorsOut(copy, device, provenance));
+  RETURN_IF_ERROR(CatchTorch([&] { WaitFor(device.memory().device()); }));
+  return copy;
+}
+
+bool HoldInputs(const std::vector<WrittenInput>& inputs, Device& device) {
+  const MappedWindow mapped(device.input_window());
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [&](const WrittenInput& input) { return HoldsInput(input, device); });
+}
+
+namespace {
+
+// Copies tensors to the window one behind the other.
+class WindowWriter {
+ public:
+  WindowWriter(Device& device, std::vector<TagCounts>* provenance)
+      : device_(device), window_(*device.output_window()), provenance_(provenance) {}
+
+  absl::Status Write(Value& value) {
+    for (Value& item : value.items) RETURN_IF_ERROR(Write(item));
+    at::Tensor tensor = value.host;
+    if (value.kind == Value::Kind::kTensor) {
+      RETURN_IF_ERROR(device_.memory().Check(value.tensor));
+      RETURN_IF_ERROR(CatchTorch([&] {
+        if (provenance_ != nullptr) provenance_->push_back(device_.memory().Count(value.tensor));
+        tensor = device_.memory().View(value.tensor);
+      }));
+    } else if (value.kind != Value::Kind::kHost) {
+      return absl::OkStatus();
+    }
+    return CatchTorch([&] { value = Value::Host(Placed(tensor)); });
+  }
+
+ private:
+  at::Tensor Placed(const at::Tensor& tensor) {
+    const int64_t begin = (end_ + kWindowAlignment - 1) / kWindowAlignment * kWindowAlignment;
+    const auto bytes = static_cast<int64_t>(tensor.nbytes());
+    const at::TensorOptions options = at::TensorOptions().dtype(tensor.scalar_type());
+    if (begin > window_.bytes() || bytes > window_.bytes() - begin) {
+      return at::empty(tensor.sizes(), options.device(at::kMeta));
+    }
+    if (bytes == 0) return at::empty(tensor.sizes(), options);
+    end_ = begin + bytes;
+    const at::Tensor place = BytesAt(window_.device(), window_.base() + begin, bytes)
+                                 .view(tensor.scalar_type())
+                                 .view(tensor.sizes());
+    return place.copy_(tensor, /*non_blocking=*/false);
+  }
+
+  Device& device_;
+  Window& window_;
+  std::vector<TagCounts>* provenance_;
+  int64_t end_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<Value> HandOver(const Value& value, Device& device,
+                               std::vector<TagCounts>* provenance) {
+  if (device.output_window() == nullptr) return CopyOut(value, device, provenance);
+  const MappedWindow mapped(device.output_window());
+  RETURN_IF_ERROR(mapped.status());
+  Value copy = value;
+  RETURN_IF_ERROR(WindowWriter(device, provenance).Write(copy));
   RETURN_IF_ERROR(CatchTorch([&] { WaitFor(device.memory().device()); }));
   return copy;
 }
@@ -216,9 +322,14 @@ absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& 
   FreeOthers(checkpoint, device);
   if (!options.keeps_state) RETURN_IF_ERROR(ReturnTo(checkpoint, device));
   std::vector<WrittenInput> written(call.inputs.size());
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
-    ASSIGN_OR_RETURN(written[i], WriteInput(options.inputs[i], call.inputs[i], device));
+  {
+    const MappedWindow mapped(device.input_window());
+    RETURN_IF_ERROR(mapped.status());
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
+      ASSIGN_OR_RETURN(written[i],
+                       WriteInput(options.inputs[i], call.inputs[i], device, options.scale));
+    }
   }
   device.generators().Seed(0, options.seed.value_or(call.seed));
   device.traffic() = Traffic();
@@ -231,11 +342,8 @@ absl::StatusOr<ReplayResult> Replay(const RecordedCall& call, const Checkpoint& 
   RETURN_IF_ERROR(run.status());
   result.run = *std::move(run);
   result.traffic = device.traffic();
-  result.inputs_unchanged = true;
-  for (const WrittenInput& input : written) {
-    result.inputs_unchanged = result.inputs_unchanged && HoldsInput(input, device);
-  }
-  ASSIGN_OR_RETURN(result.output, CopyOut(call.output, device, &result.provenance));
+  result.inputs_unchanged = options.scale == 1 && HoldInputs(written, device);
+  ASSIGN_OR_RETURN(result.output, HandOver(call.output, device, &result.provenance));
   return result;
 }
 

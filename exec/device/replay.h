@@ -42,9 +42,10 @@ absl::StatusOr<RunResult> RunCommands(const CommandList& commands, Phase phase,
                                       const RunOptions& options, Device& device);
 
 struct ReplayOptions {
-  // CPU tensors in the order of the recording's inputs, with the same shapes and types. Empty: not
-  // possible unless the call has no tensors as inputs.
+  // In the order of the recording's inputs, with the same shapes and types, on the CPU or in the
+  // window for inputs. Empty: not possible unless the call has no tensors as inputs.
   std::vector<at::Tensor> inputs;
+  double scale = 1;              // of inputs of floating point
   std::optional<uint64_t> seed;  // of the default generator; unset: that of the recording
   RunOptions run;
   Poison poison = Poison::kOnes;
@@ -58,10 +59,10 @@ struct ReplayOptions {
   CopyTolerance copy_tolerance;
 };
 struct ReplayResult {
-  Value output;                       // as the recording's, with tensors copied to the host
+  Value output;                       // as the recording's, handed over (HandOver)
   std::vector<TagCounts> provenance;  // of the output's tensors, in order
   Traffic traffic;
-  bool inputs_unchanged = false;  // after the call
+  bool inputs_unchanged = false;  // after the call; not asked for with another scale than 1
   RunResult run;
 };
 // InvalidArgument: the inputs do not fit. Other errors are those of the commands.
@@ -79,20 +80,25 @@ absl::StatusOr<std::vector<at::Tensor>> ReplayInit(const Recording& recording, u
 // Copies a value's tensors to the host, and counts the tags of their bytes if `provenance`.
 absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
                               std::vector<TagCounts>* provenance);
+// Copies all tensors of a call's output to the device's window for outputs, those of the host too;
+// a tensor for which it has no room becomes one of the device "meta". As CopyOut without a window.
+absl::StatusOr<Value> HandOver(const Value& value, Device& device,
+                               std::vector<TagCounts>* provenance);
 
 // An input that was written to its storage.
 struct WrittenInput {
   TensorRef place;
-  at::Tensor source;  // on the host
-  at::Tensor kept;    // its bytes on the device, if that is another place than the host
+  at::Tensor source;  // on the host, or in the window for inputs
+  at::Tensor kept;    // its bytes on the device, if the source is on the host and that is elsewhere
 };
 
-// Writes a CPU tensor over an input's storage: all its elements' bytes, expanded tensors too.
-absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to,
-                                        Device& device);
+// Writes a tensor over an input's storage: all its elements' bytes, expanded tensors too.
+absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to, Device& device,
+                                        double scale = 1);
 
-// Whether the storage holds what WriteInput wrote.
+// Whether the storage holds what WriteInput wrote, unscaled.
 bool HoldsInput(const WrittenInput& input, Device& device);
+bool HoldInputs(const std::vector<WrittenInput>& inputs, Device& device);  // all of them
 
 }  // namespace tritonrl::device
 

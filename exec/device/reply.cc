@@ -25,7 +25,7 @@ Json DescribeTensor(const TensorRef& tensor, StorageTable& memory) {
   const Storage& storage = *memory.Find(tensor.storage);
   return {{"new",
            {{"storage", storage.number},
-            {"address", reinterpret_cast<uint64_t>(storage.data)},
+            {"address", reinterpret_cast<uint64_t>(storage.place)},
             {"nbytes", storage.bytes},
             {"dtype", std::string(NameOf(tensor.dtype))},
             {"shape", tensor.shape},

@@ -50,8 +50,9 @@ std::string OwnState(const std::string& name, const TensorRef& own, const at::Te
                       ShapeText(counterpart->sizes()), kKeeps);
 }
 
-Arena* Emptied(Arena* arena) {
+Arena* Emptied(Arena* arena, const SessionOptions& options) {
   arena->Reset();
+  arena->set_ignores_tags(options.may_compute);  // nobody asks who did
   return arena;
 }
 
@@ -59,10 +60,11 @@ Arena* Emptied(Arena* arena) {
 
 Session::Session(SessionOptions options, Arena* arena, KernelCompiler* compiler)
     : options_(std::move(options)),
-      device_(Emptied(arena), compiler,
+      device_(Emptied(arena, options_), compiler,
               {options_.limits, options_.threads, options_.check, options_.print}),
       handler_(&device_, {options_.limits, options_.also_allowed, options_.may_compute}) {
   device_.set_deadline(options_.deadline);
+  device_.set_exchange(options_.exchange.get());
 }
 
 absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
@@ -240,6 +242,9 @@ absl::StatusOr<Reply> Session::BeginNextCall() {
   later_commands_.clear();
   handler_.BeginCall(first ? &recording_.call.commands : &later_commands_);
   placed_.clear();
+  if (options_.exchange != nullptr) RETURN_IF_ERROR(options_.exchange->provide(number));
+  const MappedWindow mapped(device_.input_window());
+  RETURN_IF_ERROR(mapped.status());
   ASSIGN_OR_RETURN(const Value args, PlaceInputs(inputs.args, device_, placed_));
   ASSIGN_OR_RETURN(const Value kwargs, PlaceInputs(inputs.kwargs, device_, placed_));
   if (first) {
@@ -258,6 +263,7 @@ absl::StatusOr<Reply> Session::BeginNextCall() {
 
 bool Session::InputsUnchanged() {
   // An input that was freed can no longer be compared, and no longer be changed.
+  const MappedWindow mapped(device_.input_window());
   return std::all_of(placed_.begin(), placed_.end(), [this](const WrittenInput& input) {
     return device_.memory().Find(input.place.storage) == nullptr || HoldsInput(input, device_);
   });
@@ -284,7 +290,11 @@ absl::StatusOr<Reply> Session::Output(const Json& message, absl::string_view pay
   }));
   result_.inputs_unchanged.push_back(InputsUnchanged());
   if (first) result_.traffic = device_.traffic();
-  ASSIGN_OR_RETURN(Value output, CopyOut(value, device_, first ? &result_.provenance : nullptr));
+  ASSIGN_OR_RETURN(Value output, HandOver(value, device_, first ? &result_.provenance : nullptr));
+  if (options_.exchange != nullptr) {
+    RETURN_IF_ERROR(
+        options_.exchange->take(result_.outputs.size(), output, result_.host_output_bytes == 0));
+  }
   if (first) recording_.call.output = std::move(value);
   result_.outputs.push_back(std::move(output));
   if (result_.outputs.size() < options_.calls.size()) return BeginNextCall();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 #include "exec/device/recording.h"
 #include "exec/device/replay.h"
 #include "exec/device/value.h"
+#include "exec/device/window.h"
 
 namespace tritonrl::device {
 
@@ -34,7 +36,7 @@ struct DeviceDescription {
   int64_t total_bytes = int64_t{24} << 30;
 };
 
-// Arguments of one call of forward; tensors are on the host.
+// Arguments of one call of forward; tensors are on the host, or in SessionOptions::exchange.
 struct CallInputs {
   Value args;
   Value kwargs;
@@ -54,6 +56,8 @@ struct SessionOptions {
   // init_seed: for constructors that read what the executor drew.
   std::optional<uint64_t> told_seed;
   std::vector<CallInputs> calls;  // live calls; the first is recorded
+  // If set, inputs come from there, and outputs of live calls and of replays go there.
+  std::shared_ptr<Exchange> exchange;
   // Whether a call finds the memory as the one before left it. Otherwise each begins as the first.
   bool keeps_state = false;
   // The reference's parameters and buffers: they take the place of the candidate's of the same
@@ -87,7 +91,7 @@ struct Failure {
 };
 
 struct SessionResult {
-  std::vector<Value> outputs;          // of each live call, copied to the host
+  std::vector<Value> outputs;          // of each live call, handed over (HandOver)
   std::vector<bool> inputs_unchanged;  // after each of them
   int64_t host_output_bytes = 0;       // of the first output: tensors that are not on the device
   std::vector<TagCounts> provenance;   // of the tensors in the first call's output

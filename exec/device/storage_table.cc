@@ -16,6 +16,7 @@ namespace tritonrl::device {
 namespace {
 
 constexpr int64_t kMaxFreed = 2'048;
+constexpr int64_t kMaxFreedBytes = int64_t{2} << 30;  // others may want the memory
 
 // Whether the elements are all bytes of one range.
 bool IsDense(const TensorRef& tensor) {
@@ -42,14 +43,16 @@ at::ScalarType TagType(int64_t element_bytes) {
 
 absl::Status StorageTable::GiveMemory(Storage& storage) {
   if (!storage.has_memory) {
-    RETURN_IF_ERROR(arena_->Commit(storage.data, storage.bytes));
-    const absl::StatusOr<uint8_t*> shadow = arena_->CommitTags(storage.data, storage.bytes);
+    RETURN_IF_ERROR(arena_->Commit(storage.place, storage.bytes));
+    const absl::StatusOr<uint8_t*> shadow = arena_->CommitTags(storage.place, storage.bytes);
     if (!shadow.ok()) {
-      arena_->Decommit(storage.data, storage.bytes);
+      arena_->Decommit(storage.place, storage.bytes);
       return shadow.status();
     }
     storage.shadow = {*shadow, ReturnTags{arena_}};
     storage.has_memory = true;
+    storage.adopted = at::Tensor();
+    storage.data = storage.place;
   } else {
     FillBytes(device(), storage.shadow.get(), 0, storage.bytes);
   }
@@ -57,12 +60,38 @@ absl::Status StorageTable::GiveMemory(Storage& storage) {
   return absl::OkStatus();
 }
 
+void StorageTable::TakeMemory(Storage& storage) {
+  storage.shadow.reset();
+  arena_->Decommit(storage.place, storage.bytes);
+  storage.has_memory = false;
+}
+
+bool StorageTable::Adopt(int64_t number, const at::Tensor& result) {
+  Storage* const storage = FindAny(number);
+  const auto address = reinterpret_cast<uint64_t>(result.const_data_ptr());
+  if (storage == nullptr || storage->addressed || storage->pinned || storage->bytes == 0 ||
+      result.is_conj() || result.is_neg() || result.storage().use_count() != 1 ||
+      arena_->Contains(address)) {
+    return false;
+  }
+  MakeLive(*storage);
+  if (storage->has_memory) TakeMemory(*storage);
+  storage->adopted = result;
+  storage->data = static_cast<char*>(result.mutable_data_ptr());
+  return true;
+}
+
+void StorageTable::GiveUpAdopted(int64_t number) {
+  Storage* const storage = FindAny(number);
+  if (storage == nullptr || !storage->adopted.defined()) return;
+  storage->adopted = at::Tensor();
+  storage->data = storage->place;
+}
+
 void StorageTable::DropFreedMemory() {
   for (const auto& storage : storages_) {
     if (storage->live || !storage->has_memory) continue;
-    storage->shadow.reset();
-    arena_->Decommit(storage->data, storage->bytes);
-    storage->has_memory = false;
+    TakeMemory(*storage);
   }
   freed_bytes_ = 0;
   freed_ = 0;
@@ -79,7 +108,8 @@ absl::StatusOr<Storage*> StorageTable::Allocate(int64_t bytes, at::ScalarType ma
   }
   if (bytes > limits_.max_memory_bytes - live_bytes_ - freed_bytes_) DropFreedMemory();
   auto storage = std::make_unique<Storage>();
-  ASSIGN_OR_RETURN(storage->data, arena_->Reserve(bytes));
+  ASSIGN_OR_RETURN(storage->place, arena_->Reserve(bytes));
+  storage->data = storage->place;
   storage->number = static_cast<int64_t>(storages_.size()) + 1;
   storage->bytes = bytes;
   storage->made_as = made_as;
@@ -91,31 +121,36 @@ absl::StatusOr<Storage*> StorageTable::Allocate(int64_t bytes, at::ScalarType ma
   return storages_.back().get();
 }
 
+void StorageTable::MakeLive(Storage& storage) {
+  if (storage.live) return;
+  if (storage.has_memory) {
+    freed_bytes_ -= storage.bytes;
+    --freed_;
+  }
+  if (storage.bytes > limits_.max_memory_bytes - live_bytes_ - freed_bytes_) DropFreedMemory();
+  ++live_;
+  live_bytes_ += storage.bytes;
+  storage.live = true;
+}
+
 absl::Status StorageTable::Revive(int64_t number, bool poison) {
   Storage* const storage = FindAny(number);
   if (storage == nullptr) return absl::InternalError("a storage is missing");
-  if (!storage->live) {
-    if (storage->has_memory) {
-      freed_bytes_ -= storage->bytes;
-      --freed_;
-    }
-    if (storage->bytes > limits_.max_memory_bytes - live_bytes_ - freed_bytes_) DropFreedMemory();
-    ++live_;
-    live_bytes_ += storage->bytes;
-    storage->live = true;
-  }
+  MakeLive(*storage);
   return poison || !storage->has_memory ? GiveMemory(*storage) : absl::OkStatus();
 }
 
 void StorageTable::Free(int64_t number) {
   Storage* const storage = Find(number);
   if (storage == nullptr || storage->pinned) return;
+  GiveUpAdopted(number);
   storage->live = false;
   --live_;
   live_bytes_ -= storage->bytes;
+  if (!storage->has_memory) return;
   freed_bytes_ += storage->bytes;
   // Linux limits mappings as well as bytes.
-  if (++freed_ >= kMaxFreed) DropFreedMemory();
+  if (++freed_ >= kMaxFreed || freed_bytes_ > kMaxFreedBytes) DropFreedMemory();
 }
 
 Storage* StorageTable::FindAny(int64_t number) {
@@ -130,14 +165,14 @@ Storage* StorageTable::Find(int64_t number) {
 
 Storage* StorageTable::FindAddress(uint64_t address) {
   const auto begin = [](const std::unique_ptr<Storage>& storage) {
-    return reinterpret_cast<uint64_t>(storage->data);
+    return reinterpret_cast<uint64_t>(storage->place);
   };
   auto after = std::upper_bound(
       storages_.begin(), storages_.end(), address,
       [&](uint64_t wanted, const auto& storage) { return wanted < begin(storage); });
   if (after == storages_.begin()) return nullptr;
   Storage* const storage = std::prev(after)->get();
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(storage->data);
+  const uint64_t offset = address - reinterpret_cast<uint64_t>(storage->place);
   return storage->live && offset < static_cast<uint64_t>(storage->bytes) ? storage : nullptr;
 }
 

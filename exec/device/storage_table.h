@@ -48,13 +48,16 @@ struct ReturnTags {
 
 struct Storage {
   int64_t number = 0;
-  char* data = nullptr;
+  char* place = nullptr;  // in the arena; the address that the candidate knows
+  char* data = nullptr;   // the contents: at the place, or those of `adopted`
   int64_t bytes = 0;
   at::ScalarType made_as = at::kByte;           // the type of the tensor that it was made for
   bool live = false;                            // the candidate may use it
   bool has_memory = false;                      // a freed one may keep its memory for a while
   bool pinned = false;                          // a graph uses it: it is never freed
+  bool addressed = false;                       // a kernel got its address other than as a tensor
   std::unique_ptr<uint8_t, ReturnTags> shadow;  // one tag for each byte, on the data's device
+  at::Tensor adopted;                           // see StorageTable::Adopt
 };
 
 // Output bytes by their tags.
@@ -73,6 +76,15 @@ class StorageTable {
   // Makes a storage live again in its place, poisoned; it may be live already. Without `poison` it
   // keeps what it holds, and its tags, if it still has memory.
   absl::Status Revive(int64_t number, bool poison = true);
+  // Makes a storage live with the memory of `result`, which torch made, instead of a copy at its
+  // place; the place loses its memory until the storage is revived. False, and nothing happens,
+  // if somebody may hold the place's address, or `result` shares its memory with another tensor.
+  // `result` has the geometry of the tensor that the storage was made for.
+  bool Adopt(int64_t number, const at::Tensor& result);
+  // Gives up what a storage adopted, if it did: nothing may use the storage until it adopts again.
+  void GiveUpAdopted(int64_t number);
+  // Returns memory that no storage has to the device.
+  void Trim() { arena_->Trim(); }
   // A freed storage can no longer be used. Pinned and unknown ones stay as they are.
   void Free(int64_t number);
 
@@ -98,6 +110,8 @@ class StorageTable {
 
  private:
   absl::Status GiveMemory(Storage& storage);
+  void MakeLive(Storage& storage);
+  void TakeMemory(Storage& storage);
   void DropFreedMemory();
 
   Arena* arena_;

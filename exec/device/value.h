@@ -37,7 +37,7 @@ struct Value {
     kGenerator,
     kTensor,  // on the device
     kHost,    // a CPU tensor
-    kConfig,  // as kDict; of the constructor's arguments (exec/python/mock_config.py)
+    kConfig,  // as kDict; of the constructor's arguments (exec/workers/python/mock_config.py)
   };
 
   static Value Null() { return {}; }

@@ -209,22 +209,6 @@ device::Failure ReadFailure(const Failure& message, Numbers* number) {
           static_cast<int>((*number)(message.line()))};
 }
 
-// Reads an output. Whoever copies its tensors needs as much memory as they have elements.
-absl::StatusOr<device::Value> ReadOutput(const Value& message, int64_t most_bytes,
-                                         absl::Span<const Region> regions) {
-  ASSIGN_OR_RETURN(device::Value output, ReadValue(message, regions));
-  int64_t bytes = 0;
-  RETURN_IF_ERROR(device::ForEachTensor(output, [&](const device::Value& leaf) -> absl::Status {
-    if (leaf.kind != device::Value::Kind::kHost) return Nonsense("an output that is elsewhere");
-    if (!leaf.host.is_contiguous()) return Nonsense("an output that is not dense");
-    const auto more = static_cast<int64_t>(leaf.host.nbytes());  // they are within a region
-    if (more > most_bytes - bytes) return Nonsense("a larger output than was allowed");
-    bytes += more;
-    return absl::OkStatus();
-  }));
-  return output;
-}
-
 void AddOutputs(const device::Value& value, Recording* message) {
   if (value.kind == device::Value::Kind::kTensor) {
     WriteTensorRef(value.tensor, message->add_outputs());
@@ -233,6 +217,22 @@ void AddOutputs(const device::Value& value, Recording* message) {
 }
 
 }  // namespace
+
+// Whoever copies its tensors needs as much memory as they have elements.
+absl::StatusOr<device::Value> ReadOutput(const Value& message, const AnswerBounds& bounds,
+                                         absl::Span<const Region> regions) {
+  ASSIGN_OR_RETURN(device::Value output, ReadValue(message, regions));
+  int64_t bytes = 0;
+  RETURN_IF_ERROR(device::ForEachTensor(output, [&](const device::Value& leaf) -> absl::Status {
+    if (leaf.kind != device::Value::Kind::kHost) return Nonsense("an output that is elsewhere");
+    if (!leaf.host.is_contiguous()) return Nonsense("an output that is not dense");
+    const auto more = static_cast<int64_t>(leaf.host.nbytes());  // they are within a region
+    if (more > bounds.output_bytes - bytes) return Nonsense("a larger output than was allowed");
+    bytes += more;
+    return absl::OkStatus();
+  }));
+  return output;
+}
 
 absl::Status WriteSession(const device::SessionResult& result, ContentsPlacer* placer,
                           SessionResult* message) {
@@ -271,7 +271,7 @@ absl::StatusOr<device::SessionResult> ReadSession(const SessionResult& message,
   }
   device::SessionResult result;
   for (const Value& output : message.outputs()) {
-    ASSIGN_OR_RETURN(device::Value value, ReadOutput(output, bounds.output_bytes, regions));
+    ASSIGN_OR_RETURN(device::Value value, ReadOutput(output, bounds, regions));
     result.outputs.push_back(std::move(value));
   }
   result.inputs_unchanged.assign(message.inputs_unchanged().begin(),
@@ -375,7 +375,7 @@ absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& messag
                                                       const AnswerBounds& bounds,
                                                       absl::Span<const Region> regions) {
   device::ReplayResult result;
-  ASSIGN_OR_RETURN(result.output, ReadOutput(message.output(), bounds.output_bytes, regions));
+  ASSIGN_OR_RETURN(result.output, ReadOutput(message.output(), bounds, regions));
   ASSIGN_OR_RETURN(result.provenance, ReadProvenance(message.provenance()));
   Numbers number;
   result.traffic = ReadTraffic(message.traffic(), &number);
@@ -421,7 +421,7 @@ absl::StatusOr<tritonrl::TimedReplays> ReadTimed(const TimedReplays& message,
     timed.seconds.push_back(seconds);
   }
   if (request.output) {
-    ASSIGN_OR_RETURN(timed.output, ReadOutput(message.output(), bounds.output_bytes, regions));
+    ASSIGN_OR_RETURN(timed.output, ReadOutput(message.output(), bounds, regions));
   }
   return timed;
 }

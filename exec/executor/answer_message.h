@@ -34,6 +34,9 @@ struct AnswerBounds {
 absl::StatusOr<device::SessionResult> ReadSession(const SessionResult& message,
                                                   const AnswerBounds& bounds,
                                                   absl::Span<const Region> regions);
+// One output of a call.
+absl::StatusOr<device::Value> ReadOutput(const Value& message, const AnswerBounds& bounds,
+                                         absl::Span<const Region> regions);
 absl::StatusOr<RecordingSummary> ReadRecording(const Recording& message, int64_t most_launches);
 absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& message,
                                                       const AnswerBounds& bounds,

@@ -1,6 +1,7 @@
 // The process in which candidates' commands run on a GPU.
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
@@ -9,6 +10,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 
 #include <memory>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "exec/device/cuda/context.h"
 #include "exec/device/cuda/cuda_arena.h"
 #include "exec/device/cuda/cuda_compiler.h"
+#include "exec/device/cuda/cuda_window.h"
 #include "exec/device/cuda/replay_timer.h"
 #include "exec/device/torch_errors.h"
 #include "exec/executor/executor_program.h"
@@ -29,7 +32,9 @@ namespace {
 
 // A kernel is compiled twice at once: as it is, and with tags.
 constexpr int kCompileWorkers = 2;
-constexpr int64_t kMostKept = int64_t{8} << 30;  // of the GPU's memory, between candidates
+// Of the GPU's memory, between candidates: of the arena, and of torch.
+constexpr int64_t kMostKept = int64_t{4} << 30;
+constexpr int64_t kMostKeptByTorch = int64_t{1} << 30;
 
 // A kernel that stores nothing.
 constexpr char kEmptyKernel[] = R"(module {
@@ -79,15 +84,28 @@ class CudaMachine : public Machine {
       return absl::StatusOr<std::unique_ptr<device::TimedCall>>(
           device::ReplayTimer::Prepare(session, context_.get(), options, direct));
     };
+    served.open_window = [this](int fd, int64_t bytes) {
+      return device::OpenCudaWindow(context_.get(), fd, bytes);
+    };
     served.gpu = context_->description();
     served.rest = [this] {
+      arena_->Reset();
       if (arena_->physical_bytes() > kMostKept) arena_->Trim();
+      TrimTorch();
     };
     served.worn = [this] { return IsBroken() || workers_->running() < kCompileWorkers; };
     return served;
   }
 
  private:
+  void TrimTorch() {
+    device::CatchTorch([this] {
+      const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(arena_->device().index());
+      if (stats.reserved_bytes[0].current <= kMostKeptByTorch) return;
+      c10::cuda::CUDACachingAllocator::emptyCache();
+    }).IgnoreError();
+  }
+
   // An operator of torch may have been the first to see a kernel's error.
   bool IsBroken() {
     const CUresult state = context_->driver().cuStreamQuery(context_->stream());
@@ -104,6 +122,7 @@ class CudaMachine : public Machine {
       const at::Tensor weight = at::randn({4, 4, 3, 3}, gpu).to(type);
       (void)at::cat({at::matmul(numbers, numbers), numbers}).sum().item<double>();
       (void)at::conv2d(image, weight);
+      (void)at::batch_norm(image, {}, {}, {}, {}, /*training=*/true, 0.1, 1e-5, true);
       (void)numbers.t().contiguous().cpu();
     }
     const at::Tensor bytes = at::ones({1 << 16}, gpu.dtype(at::kByte));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,14 +49,7 @@ class CudaExecutorTest : public testing::Test {
   absl::StatusOr<device::SessionResult> Run(const at::Tensor& input,
                                             std::vector<std::string> script,
                                             absl::Duration limit = absl::Seconds(60)) {
-    session_.reset();
-    auto session = pool_->Acquire(absl::Now() + absl::Seconds(60));
-    if (!session.ok()) return session.status();
-    session_ = *std::move(session);
-    device::SessionOptions options = OptionsOf(input);
-    options.deadline = absl::Now() + limit;
-    const ScriptedClient client(std::move(script));
-    return session_->Run(options, nullptr, client.socket());
+    return RunScript(pool_, input, {.script = std::move(script), .limit = limit}, &session_);
   }
   void ExpectToWork(int count = 3000) {
     const at::Tensor input = at::arange(count, at::kFloat);

@@ -51,6 +51,7 @@ struct SkippedLaunches {
 // A replay of the recorded call. Fields without a comment are those of device::ReplayOptions.
 struct ReplayRequest {
   std::vector<at::Tensor> inputs;
+  double scale = 1;
   std::optional<uint64_t> seed;
   SkippedLaunches skipped;
   bool count = false;  // LaunchCounts of each launch
@@ -86,6 +87,10 @@ class ExecutorSession {
   // be called once. `shared` may be null; else it is sealed and mapped, and outlives this object:
   // tensors of the options, and of replays, that lie in it need no copy. Tensors of the result are
   // valid as long as this object.
+  //
+  // options.exchange has windows of others (device::ReserveWindow): of inputs that lie in the one,
+  // and of outputs, which lie in the other, only the forms are known here. It is called by this
+  // thread while the candidate runs.
   virtual absl::StatusOr<device::SessionResult> Run(const device::SessionOptions& options,
                                                     const SharedMemory* shared, int client) = 0;
   // Of the first call, once Run has succeeded with at least one output.

@@ -42,6 +42,7 @@ class CpuMachine : public Machine {
     served.make = [this](device::SessionOptions options) {
       return std::make_unique<device::Session>(std::move(options), arena_.get(), &kernels_);
     };
+    served.open_window = device::OpenHostWindow;
     return served;
   }
 

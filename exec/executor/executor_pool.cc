@@ -39,8 +39,9 @@ class ProcessSession : public ExecutorSession {
   absl::StatusOr<device::SessionResult> Run(const device::SessionOptions& options,
                                             const SharedMemory* shared, int client) override {
     shared_ = shared;
+    UseWindows(options);
     Request request;
-    executor::InboxPlacer placer(&process_.inbox(), shared);
+    executor::InboxPlacer placer = Placer();
     RETURN_IF_ERROR(executor::WriteOptions(options, &placer, request.mutable_run()));
     replays_begin_ = process_.inbox().end();
     std::vector<int> descriptors = {client};
@@ -48,19 +49,24 @@ class ProcessSession : public ExecutorSession {
       request.mutable_run()->set_has_shared(true);
       descriptors.push_back(shared->fd());
     }
+    if (exchange_ != nullptr) {
+      descriptors.push_back(exchange_->inputs->fd());
+      descriptors.push_back(exchange_->outputs->fd());
+    }
+    bounds_.calls = options.calls.size();
+    bounds_.output_bytes =
+        std::min(options.limits.max_output_bytes, options.limits.max_memory_bytes) +
+        static_cast<int64_t>(device::kMaxPayloadBytes);  // tensors on the candidate's host
     ASSIGN_OR_RETURN(const Answer answer,
-                     process_.Ask(request, descriptors, options.deadline, options.print));
+                     process_.Ask(request, descriptors, options.deadline, options.print,
+                                  [this](const executor::Handover& m) { return HandOver(m); }));
     if (answer.kind_case() != Answer::kRun) return Unexpected();
     absl::StatusOr<RecordingSummary> recording =
         ReadRecording(answer.run().recording(), options.limits.max_forward_commands);
     if (!recording.ok()) return process_.Distrust(recording.status());
     recording_ = *std::move(recording);
     RETURN_IF_ERROR(executor::ReadStatus(answer));
-    bounds_.calls = options.calls.size();
     bounds_.launches = recording_.launches.size();
-    bounds_.output_bytes =
-        std::min(options.limits.max_output_bytes, options.limits.max_memory_bytes) +
-        static_cast<int64_t>(device::kMaxPayloadBytes);  // tensors on the candidate's host
     return Checked(executor::ReadSession(answer.run().result(), bounds_, Regions()));
   }
 
@@ -69,7 +75,7 @@ class ProcessSession : public ExecutorSession {
   absl::StatusOr<device::ReplayResult> ReplayCall(const ReplayRequest& replay) override {
     Request request;
     process_.inbox().Truncate(replays_begin_);
-    executor::InboxPlacer placer(&process_.inbox(), shared_);
+    executor::InboxPlacer placer = Placer();
     RETURN_IF_ERROR(executor::WriteReplay(replay, &placer, request.mutable_replay()));
     ASSIGN_OR_RETURN(const Answer answer, process_.Ask(request, {}, replay.deadline));
     RETURN_IF_ERROR(executor::ReadStatus(answer));
@@ -97,7 +103,7 @@ class ProcessSession : public ExecutorSession {
   absl::StatusOr<std::string> BeginTiming(const ReplayRequest& replay, bool direct) override {
     Request request;
     process_.inbox().Truncate(replays_begin_);
-    executor::InboxPlacer placer(&process_.inbox(), shared_);
+    executor::InboxPlacer placer = Placer();
     executor::BeginTiming* const message = request.mutable_begin_timing();
     RETURN_IF_ERROR(executor::WriteReplay(replay, &placer, message->mutable_replay()));
     message->set_direct(direct);
@@ -124,7 +130,37 @@ class ProcessSession : public ExecutorSession {
   static constexpr absl::Duration kTimeToForget = absl::Seconds(20);
 
   // Where contents of answers may lie.
-  absl::Span<const Region> Regions() const { return absl::MakeConstSpan(&process_.outbox(), 1); }
+  absl::Span<const Region> Regions() const { return regions_; }
+
+  executor::InboxPlacer Placer() {
+    return executor::InboxPlacer(&process_.inbox(), shared_,
+                                 exchange_ == nullptr ? nullptr : exchange_->inputs.get());
+  }
+
+  void UseWindows(const device::SessionOptions& options) {
+    exchange_ = options.exchange;
+    if (exchange_ == nullptr) return;
+    Region window;
+    window.memory = absl::string_view(exchange_->outputs->base(),
+                                      static_cast<size_t>(exchange_->outputs->bytes()));
+    window.keeps = exchange_;
+    window.is_window = true;
+    regions_.push_back(std::move(window));
+  }
+
+  // Inputs and output of the first live call, then those of the next, and so on.
+  absl::Status HandOver(const executor::Handover& message) {
+    const size_t call = handed_over_ / 2;
+    const bool is_output = handed_over_++ % 2 == 1;
+    if (exchange_ == nullptr || message.call() != call || call >= bounds_.calls ||
+        message.has_output() != is_output) {
+      return Unexpected();
+    }
+    if (!is_output) return exchange_->provide(call);
+    ASSIGN_OR_RETURN(const device::Value output,
+                     Checked(executor::ReadOutput(message.output(), bounds_, Regions())));
+    return exchange_->take(call, output, message.on_device());
+  }
 
   absl::Status Unexpected() {
     return process_.Distrust(absl::InvalidArgumentError("an answer to another question"));
@@ -141,6 +177,9 @@ class ProcessSession : public ExecutorSession {
   ExecutorPool::Member member_;
   ExecutorProcess& process_;
   const SharedMemory* shared_ = nullptr;
+  std::shared_ptr<device::Exchange> exchange_;
+  std::vector<Region> regions_ = {process_.outbox()};
+  size_t handed_over_ = 0;
   uint64_t replays_begin_ = 0;  // in the inbox, behind the inputs of live calls
   RecordingSummary recording_;
   executor::AnswerBounds bounds_;

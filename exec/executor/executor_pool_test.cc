@@ -56,14 +56,12 @@ class ExecutorPoolTest : public testing::Test {
                                             const ScriptedClient::Before& before = nullptr,
                                             const SharedMemory* shared = nullptr,
                                             absl::Duration limit = absl::Seconds(60)) {
-    session_.reset();
-    auto session = pool_->Acquire(absl::Now() + absl::Seconds(60));
-    if (!session.ok()) return session.status();
-    session_ = *std::move(session);
-    device::SessionOptions options = OptionsOf(input);
-    options.deadline = absl::Now() + limit;
-    const ScriptedClient client(AddScript(static_cast<int>(input.numel())), before);
-    return session_->Run(options, shared, client.socket());
+    return RunScript(pool_.get(), input,
+                     {.script = AddScript(static_cast<int>(input.numel())),
+                      .limit = limit,
+                      .before = before,
+                      .shared = shared},
+                     &session_);
   }
   // Signals the process that serves a candidate when that is about to launch.
   ScriptedClient::Before AtLaunch(int signal) {

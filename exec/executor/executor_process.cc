@@ -111,7 +111,8 @@ ExecutorProcess::~ExecutorProcess() {
 
 absl::StatusOr<Answer> ExecutorProcess::Ask(const Request& request,
                                             const std::vector<int>& descriptors,
-                                            absl::Time deadline, const Print& print) {
+                                            absl::Time deadline, const Print& print,
+                                            const HandOver& hand_over) {
   if (!ended_.ok()) return ended_;
   const absl::Time latest = deadline + grace_;
   const absl::Status sent = SendMessage(socket_, request, kMaxRequestBytes, latest, descriptors);
@@ -122,11 +123,29 @@ absl::StatusOr<Answer> ExecutorProcess::Ask(const Request& request,
     Answer answer;
     const absl::Status received = ReceiveMessage(socket_, &answer, kMaxAnswerBytes, latest);
     if (!received.ok()) return End(received);
+    if (answer.kind_case() == Answer::kHandover) {
+      RETURN_IF_ERROR(Obey(answer.handover(), latest, hand_over));
+      continue;
+    }
     if (answer.kind_case() != Answer::kPrinted) return answer;
     printed += answer.printed().size() + 1;
     if (printed > kMaxPrinted) return Distrust(absl::InvalidArgumentError("it prints too much"));
     if (print != nullptr) print(answer.printed());
   }
+}
+
+absl::Status ExecutorProcess::Obey(const Handover& message, absl::Time latest,
+                                   const HandOver& hand_over) {
+  if (hand_over == nullptr) {
+    return Distrust(absl::InvalidArgumentError("it hands over what nobody asked for"));
+  }
+  const absl::Status obeyed = hand_over(message);
+  if (!ended_.ok()) return ended_;
+  Request request;
+  request.mutable_go_on()->set_code(static_cast<int32_t>(obeyed.code()));
+  request.mutable_go_on()->set_error(std::string(obeyed.message()));
+  const absl::Status sent = SendMessage(socket_, request, kMaxRequestBytes, latest);
+  return sent.ok() ? sent : End(sent);
 }
 
 absl::Status ExecutorProcess::Distrust(const absl::Status& status) {

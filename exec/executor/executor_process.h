@@ -47,11 +47,16 @@ class ExecutorProcess {
   ExecutorProcess& operator=(const ExecutorProcess&) = delete;
 
   using Print = std::function<void(absl::string_view)>;
+  // Obeys a message that waits for a GoOn, which nobody has checked. An error is told to the
+  // process.
+  using HandOver = std::function<absl::Status(const Handover& message)>;
   // Sends a request and waits for its answer, which nobody has checked. `print` gets the lines in
-  // between and may be null. Errors: Aborted, the process ended or sent nonsense; DeadlineExceeded,
-  // it was late and was killed; ResourceExhausted, the request is too large.
+  // between, `hand_over` the messages; both may be null. Errors: Aborted, the process ended or sent
+  // nonsense; DeadlineExceeded, it was late and was killed; ResourceExhausted, the request is too
+  // large.
   absl::StatusOr<Answer> Ask(const Request& request, const std::vector<int>& descriptors,
-                             absl::Time deadline, const Print& print = nullptr);
+                             absl::Time deadline, const Print& print = nullptr,
+                             const HandOver& hand_over = nullptr);
   // Kills the process after an answer that cannot be; `status` says what is wrong with it.
   absl::Status Distrust(const absl::Status& status);
 
@@ -73,6 +78,7 @@ class ExecutorProcess {
       : process_(std::move(process)), socket_(socket), grace_(options.grace) {}
 
   absl::Status End(const absl::Status& status);
+  absl::Status Obey(const Handover& message, absl::Time latest, const HandOver& hand_over);
 
   Subprocess process_;
   const int socket_;

@@ -48,7 +48,7 @@ absl::StatusOr<Region> MapForReading(int fd, bool sealed) {
 class Server {
  public:
   Server(const ServedDevice& served, Outbox* outbox, Region inbox)
-      : served_(served), outbox_(*outbox), regions_{std::move(inbox), Region()} {}
+      : served_(served), outbox_(*outbox), regions_{std::move(inbox), Region(), Region()} {}
 
   absl::Status Serve() {
     RETURN_IF_ERROR(SendReady());
@@ -103,20 +103,32 @@ class Server {
       return;
     }
     session_.reset();
-    regions_[1] = Region();
+    exchange_.reset();
+    regions_[1] = regions_[2] = Region();
     outbox_.Trim();
     if (served_.rest != nullptr) served_.rest();
   }
 
   absl::Status HandleRun(const Run& request, const std::vector<int>& descriptors) {
     Forget();
-    if (descriptors.size() != (request.has_shared() ? 2 : 1)) {
+    const bool has_windows = request.input_window_bytes() > 0;
+    if (descriptors.size() != (request.has_shared() ? 2 : 1) + (has_windows ? 2 : 0)) {
       return absl::InvalidArgumentError("other descriptors than were announced");
     }
     if (request.has_shared()) {
       ASSIGN_OR_RETURN(regions_[1], MapForReading(descriptors[1], /*sealed=*/true));
     }
+    if (has_windows) {
+      const absl::Status opened =
+          OpenExchange(request, *(descriptors.end() - 2), *(descriptors.end() - 1));
+      if (!opened.ok()) {
+        Answer answer;
+        answer.mutable_run();
+        return Send(opened, std::move(answer));
+      }
+    }
     ASSIGN_OR_RETURN(device::SessionOptions options, ReadOptions(request, regions_));
+    options.exchange = exchange_;
     printed_bytes_ = 0;
     if (request.wants_print()) options.print = [this](absl::string_view line) { Print(line); };
     session_ = served_.make(std::move(options));
@@ -126,15 +138,60 @@ class Server {
     WriteRecording(*session_, answer.mutable_run()->mutable_recording());
     absl::Status status = served.status();
     if (served.ok()) {
-      session_placer_.emplace(&outbox_);
+      session_placer_.emplace(Placer());
       status = WriteSession(*served, &*session_placer_, answer.mutable_run()->mutable_result());
     }
     return Send(status, std::move(answer));
   }
 
+  absl::Status OpenExchange(const Run& request, int inputs, int outputs) {
+    auto exchange = std::make_shared<device::Exchange>();
+    ASSIGN_OR_RETURN(exchange->inputs, served_.open_window(inputs, request.input_window_bytes()));
+    ASSIGN_OR_RETURN(exchange->outputs,
+                     served_.open_window(outputs, request.output_window_bytes()));
+    regions_[2].memory =
+        absl::string_view(exchange->inputs->base(), static_cast<size_t>(exchange->inputs->bytes()));
+    regions_[2].is_window = true;
+    regions_[2].device = exchange->inputs->device();
+    const absl::Time deadline = TimeOfMessage(request.deadline_ns());
+    exchange->provide = [this, deadline](size_t call) {
+      Answer answer;
+      answer.mutable_handover()->set_call(static_cast<uint32_t>(call));
+      return HandOver(answer, deadline);
+    };
+    exchange->take = [this, deadline](size_t call, const device::Value& output,
+                                      bool on_device) -> absl::Status {
+      Answer answer;
+      answer.mutable_handover()->set_call(static_cast<uint32_t>(call));
+      answer.mutable_handover()->set_on_device(on_device);
+      OutboxPlacer placer = Placer();
+      RETURN_IF_ERROR(WriteValue(output, &placer, answer.mutable_handover()->mutable_output()));
+      return HandOver(answer, deadline);
+    };
+    exchange_ = std::move(exchange);
+    return absl::OkStatus();
+  }
+
+  // Tells what is wanted or there, and waits until it is provided or taken.
+  static absl::Status HandOver(const Answer& answer, absl::Time deadline) {
+    RETURN_IF_ERROR(SendMessage(kControlSocket, answer, kMaxAnswerBytes, deadline));
+    Request request;
+    RETURN_IF_ERROR(ReceiveMessage(kControlSocket, &request, kMaxRequestBytes, deadline));
+    if (request.kind_case() != Request::kGoOn) {
+      return absl::InternalError("a request while a candidate runs");
+    }
+    if (request.go_on().code() == 0) return absl::OkStatus();
+    return absl::InternalError(request.go_on().error());
+  }
+
+  OutboxPlacer Placer() {
+    return OutboxPlacer(&outbox_, exchange_ == nullptr ? nullptr : exchange_->outputs.get());
+  }
+
   static device::ReplayOptions OptionsOf(const ReplayRequest& request) {
     device::ReplayOptions options;
     options.inputs = request.inputs;
+    options.scale = request.scale;
     options.seed = request.seed;
     options.poison = request.poison;
     options.deadline = request.deadline;
@@ -159,7 +216,7 @@ class Server {
     absl::Status status = replayed.status();
     if (replayed.ok()) {
       replayed_ = *std::move(replayed);
-      replay_placer_.emplace(&outbox_);
+      replay_placer_.emplace(Placer());
       status = WriteReplayResult(*replayed_, &*replay_placer_, answer.mutable_replay());
     }
     return Send(status, std::move(answer));
@@ -210,14 +267,14 @@ class Server {
     if (request.output) {
       ASSIGN_OR_RETURN(replayed_->output, timed_->Output());
     }
-    replay_placer_.emplace(&outbox_);
+    replay_placer_.emplace(Placer());
     return WriteTimed(times, request.output ? &replayed_->output : nullptr, &*replay_placer_,
                       message);
   }
 
   absl::Status WriteState(uint64_t seed, ConstructorResult* message) {
     ASSIGN_OR_RETURN(const std::vector<at::Tensor> state, session_->ReplayConstructor(seed));
-    replay_placer_.emplace(&outbox_);
+    replay_placer_.emplace(Placer());
     replayed_.emplace();
     for (const at::Tensor& tensor : state) {
       replayed_->output.items.push_back(device::Value::Host(tensor));  // keeps it
@@ -265,6 +322,7 @@ class Server {
   const ServedDevice& served_;
   Outbox& outbox_;
   std::array<Region, kRegions> regions_;
+  std::shared_ptr<device::Exchange> exchange_;  // outlives the session
   std::unique_ptr<device::Session> session_;
   std::optional<OutboxPlacer> session_placer_;
   std::unique_ptr<device::TimedCall> timed_;

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "exec/device/session.h"
 #include "exec/device/timed_call.h"
+#include "exec/device/window.h"
 #include "exec/executor/outbox.h"
 
 namespace tritonrl::executor {
@@ -19,7 +20,9 @@ using MakeSession = std::function<std::unique_ptr<device::Session>(device::Sessi
 // The device of this process.
 struct ServedDevice {
   MakeSession make;
-  device::MakeTimedCall make_timed;              // null: it takes no times
+  device::MakeTimedCall make_timed;  // null: it takes no times
+  // Opens a window, of a descriptor that stays the caller's.
+  std::function<absl::StatusOr<std::unique_ptr<device::Window>>(int fd, int64_t bytes)> open_window;
   std::optional<device::DeviceDescription> gpu;  // nullopt: a CPU
   std::function<void()> rest;                    // after each candidate; may be null
   // Whether this process can serve no other candidate. Null: it always can. Then nothing of the

@@ -75,6 +75,11 @@ absl::StatusOr<Contents> InboxPlacer::Place(const at::Tensor& tensor, size_t byt
       return contents;
     }
   }
+  if (window_ != nullptr && window_->Contains(data)) {
+    contents.set_region(2);
+    contents.set_offset(static_cast<uint64_t>(data - window_->base()));
+    return contents;
+  }
   ASSIGN_OR_RETURN(const uint64_t offset, inbox_.Append(data, bytes));
   contents.set_offset(offset);
   return contents;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "exec/device/window.h"
 #include "exec/executor/value_message.h"
 #include "exec/workers/shared_memory.h"
 
@@ -40,16 +41,19 @@ class Inbox {
   uint64_t touched_ = 0;
 };
 
-// Places tensors of a request: where they lie, if that is in `shared`, else in the inbox.
+// Places tensors of a request: where they lie, if that is in `shared` or in the window for inputs,
+// else in the inbox.
 class InboxPlacer : public ContentsPlacer {
  public:
-  // `shared` may be null.
-  InboxPlacer(Inbox* inbox, const SharedMemory* shared) : inbox_(*inbox), shared_(shared) {}
+  // `shared` and `window` may be null.
+  InboxPlacer(Inbox* inbox, const SharedMemory* shared, const device::Window* window)
+      : inbox_(*inbox), shared_(shared), window_(window) {}
   absl::StatusOr<Contents> Place(const at::Tensor& tensor, size_t bytes) override;
 
  private:
   Inbox& inbox_;
   const SharedMemory* shared_;
+  const device::Window* window_;
 };
 
 }  // namespace tritonrl::executor

@@ -21,7 +21,7 @@ inline constexpr int kInboxMemory = 5;   // the executor can only read, of reque
 // a hundred times as much memory when it is parsed.
 inline constexpr size_t kMaxAnswerBytes = 16 << 20;
 inline constexpr size_t kMaxRequestBytes = 256 << 20;
-inline constexpr size_t kMaxDescriptors = 2;  // of a request
+inline constexpr size_t kMaxDescriptors = 4;  // of a request
 
 // Sends a message, with descriptors if there are any. Errors: DeadlineExceeded; Unavailable, the
 // other side is gone; ResourceExhausted, more than `max_bytes`.

@@ -136,6 +136,12 @@ void Outbox::Trim() {
 absl::StatusOr<Contents> OutboxPlacer::Place(const at::Tensor& tensor, size_t bytes) {
   Contents contents;
   uint64_t offset = 0;
+  if (window_ != nullptr && window_->Contains(tensor.const_data_ptr())) {
+    contents.set_region(1);
+    contents.set_offset(
+        static_cast<uint64_t>(static_cast<const char*>(tensor.const_data_ptr()) - window_->base()));
+    return contents;
+  }
   if (!outbox_.Contains(tensor.const_data_ptr(), bytes, &offset)) {
     c10::DataPtr copy = outbox_.AllocateHere(bytes);
     if (copy.get() == nullptr) {

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "exec/device/window.h"
 #include "exec/executor/value_message.h"
 
 namespace tritonrl::executor {
@@ -56,15 +57,16 @@ class Outbox : public c10::Allocator {
   size_t touched_ ABSL_GUARDED_BY(mutex_) = 0;  // memory below this offset may have pages
 };
 
-// Places the tensors of one answer. Copies of those that do not lie in the outbox live as long as
-// this object.
+// Places the tensors of one answer. Copies of those that lie neither in the outbox nor in the
+// window for outputs, which may be null, live as long as this object.
 class OutboxPlacer : public ContentsPlacer {
  public:
-  explicit OutboxPlacer(Outbox* outbox) : outbox_(*outbox) {}
+  OutboxPlacer(Outbox* outbox, const device::Window* window) : outbox_(*outbox), window_(window) {}
   absl::StatusOr<Contents> Place(const at::Tensor& tensor, size_t bytes) override;
 
  private:
   Outbox& outbox_;
+  const device::Window* window_;
   std::vector<c10::DataPtr> copies_;
 };
 

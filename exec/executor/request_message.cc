@@ -14,10 +14,6 @@ int64_t TimeToMessage(absl::Time time) {
   return time == absl::InfiniteFuture() ? 0 : std::max<int64_t>(1, absl::ToUnixNanos(time));
 }
 
-absl::Time TimeOfMessage(int64_t nanoseconds) {
-  return nanoseconds == 0 ? absl::InfiniteFuture() : absl::FromUnixNanos(nanoseconds);
-}
-
 void WriteDevice(const device::DeviceDescription& device, Run* message) {
   message->set_device_name(device.name);
   for (const int64_t number :
@@ -49,6 +45,10 @@ absl::Status ReadLimits(const std::string& bytes, device::SessionLimits* limits)
 }
 
 }  // namespace
+
+absl::Time TimeOfMessage(int64_t nanoseconds) {
+  return nanoseconds == 0 ? absl::InfiniteFuture() : absl::FromUnixNanos(nanoseconds);
+}
 
 absl::Status WriteOptions(const device::SessionOptions& options, ContentsPlacer* placer,
                           Run* message) {
@@ -83,6 +83,10 @@ absl::Status WriteOptions(const device::SessionOptions& options, ContentsPlacer*
   message->set_limits(&options.limits, sizeof(options.limits));
   message->set_threads(options.threads);
   message->set_deadline_ns(TimeToMessage(options.deadline));
+  if (options.exchange != nullptr) {
+    message->set_input_window_bytes(options.exchange->inputs->bytes());
+    message->set_output_window_bytes(options.exchange->outputs->bytes());
+  }
   return absl::OkStatus();
 }
 
@@ -124,6 +128,7 @@ absl::Status WriteReplay(const ReplayRequest& request, ContentsPlacer* placer, R
   for (const at::Tensor& input : request.inputs) {
     ASSIGN_OR_RETURN(*message->add_inputs(), WriteTensor(input, placer));
   }
+  message->set_scale(request.scale);
   if (request.seed.has_value()) message->set_seed(*request.seed);
   message->set_skip_all(request.skipped.all);
   for (const std::string& name : request.skipped.kernels) message->add_skip_kernels(name);
@@ -161,6 +166,7 @@ absl::StatusOr<ReplayRequest> ReadReplay(const Replay& message, absl::Span<const
     ASSIGN_OR_RETURN(at::Tensor tensor, ReadTensor(input, regions));
     request.inputs.push_back(std::move(tensor));
   }
+  request.scale = message.scale();
   if (message.has_seed()) request.seed = message.seed();
   request.skipped.all = message.skip_all();
   request.skipped.kernels.insert(message.skip_kernels().begin(), message.skip_kernels().end());

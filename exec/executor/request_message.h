@@ -11,7 +11,8 @@
 
 namespace tritonrl::executor {
 
-// Everything but `print`, of which the message says whether it is set. Errors: of the placer.
+// Everything but `print`, of which the message says whether it is set, and of `exchange` the sizes
+// of its windows. Errors: of the placer.
 absl::Status WriteOptions(const device::SessionOptions& options, ContentsPlacer* placer,
                           Run* message);
 absl::Status WriteReplay(const ReplayRequest& request, ContentsPlacer* placer, Replay* message);
@@ -22,6 +23,7 @@ absl::StatusOr<device::SessionOptions> ReadOptions(const Run& message,
                                                    absl::Span<const Region> regions);
 absl::StatusOr<ReplayRequest> ReadReplay(const Replay& message, absl::Span<const Region> regions);
 TimeRequest ReadTimeRequest(const TimeReplays& message);
+absl::Time TimeOfMessage(int64_t nanoseconds);
 
 }  // namespace tritonrl::executor
 

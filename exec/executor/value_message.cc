@@ -1,9 +1,11 @@
 #include "exec/executor/value_message.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/MemoryFormat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -127,6 +129,7 @@ absl::StatusOr<HostTensor> WriteTensor(const at::Tensor& tensor, ContentsPlacer*
   ASSIGN_OR_RETURN(const TensorRef form, ReadForm(message.form()));
   ASSIGN_OR_RETURN(const int64_t span, device::SpanOf(form));
   if (span == 0) return message;
+  if (plain.is_meta()) return message;
   const auto bytes = static_cast<size_t>(span * BytesOf(form.dtype));
   ASSIGN_OR_RETURN(*message.mutable_contents(), placer->Place(plain, bytes));
   return message;
@@ -169,6 +172,16 @@ absl::StatusOr<at::Tensor> ReadTensor(const HostTensor& message, absl::Span<cons
         [&] { tensor = at::empty(form.shape, at::TensorOptions().dtype(form.dtype)); }));
     return tensor;
   }
+  if (!message.has_contents()) {
+    const bool may_miss = std::any_of(regions.begin(), regions.end(),
+                                      [](const Region& region) { return region.is_window; });
+    if (!may_miss) return Nonsense("a tensor without contents");
+    RETURN_IF_ERROR(device::CatchTorch([&] {
+      tensor = at::empty_strided(form.shape, form.stride,
+                                 at::TensorOptions().dtype(form.dtype).device(at::kMeta));
+    }));
+    return tensor;
+  }
   const auto bytes = static_cast<uint64_t>(span * BytesOf(form.dtype));
   const uint64_t offset = message.contents().offset();
   if (message.contents().region() >= regions.size()) return Nonsense("contents in no region");
@@ -180,9 +193,12 @@ absl::StatusOr<at::Tensor> ReadTensor(const HostTensor& message, absl::Span<cons
   // Nobody writes to the tensors of a message.
   char* const data = const_cast<char*>(region.memory.data()) + offset;
   RETURN_IF_ERROR(device::CatchTorch([&] {
-    tensor = at::from_blob(
-        data, form.shape, form.stride, [keeps = region.keeps](void*) {},
-        at::TensorOptions().dtype(form.dtype));
+    tensor = at::for_blob(data, form.shape)
+                 .strides(form.stride)
+                 .deleter([keeps = region.keeps](void*) {})
+                 .options(at::TensorOptions().dtype(form.dtype).device(region.device))
+                 .target_device(region.device)
+                 .make_tensor();
   }));
   return tensor;
 }

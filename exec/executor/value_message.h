@@ -18,12 +18,15 @@
 
 namespace tritonrl::executor {
 
-inline constexpr size_t kRegions = 2;  // numbers of Contents.region
+inline constexpr size_t kRegions = 3;  // numbers of Contents.region in a request
 
 // Memory that this side can read. The other side may write to it at any time.
 struct Region {
   absl::string_view memory;
   std::shared_ptr<const void> keeps;  // the mapping; may be null
+  // A window: addresses that may have no memory now. A tensor of an answer may be missing there.
+  bool is_window = false;
+  at::Device device = at::kCPU;
 };
 
 // Finds a place where the other side can read contents.
@@ -42,7 +45,7 @@ void WriteTensorRef(const device::TensorRef& tensor, DeviceTensor* message);
 
 // Read what the other side may have made up. Host tensors are views of their region, and keep it.
 // InvalidArgument: a number that cannot be, contents outside of their region, more than a million
-// nodes.
+// nodes. A tensor that is missing in a window is one of the device "meta".
 absl::StatusOr<at::Tensor> ReadTensor(const HostTensor& message, absl::Span<const Region> regions);
 absl::StatusOr<device::Value> ReadValue(const Value& message, absl::Span<const Region> regions);
 absl::StatusOr<device::TensorRef> ReadTensorRef(const DeviceTensor& message);

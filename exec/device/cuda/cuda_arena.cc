@@ -83,7 +83,15 @@ absl::StatusOr<CudaArena::Piece> CudaArena::TakePiece(int64_t bytes) {
   return piece;
 }
 
-absl::Status CudaArena::Map(char* at, int64_t bytes) {
+absl::StatusOr<CudaArena::Piece> CudaArena::SharedPiece() {
+  if (!shared_.has_value()) {
+    ASSIGN_OR_RETURN(shared_, TakePiece(kPieceBytes[0]));
+    shared_->is_shared = true;
+  }
+  return *shared_;
+}
+
+absl::Status CudaArena::Map(char* at, int64_t bytes, bool shared) {
   const Driver& driver = context_->driver();
   std::vector<Piece>& pieces = mapped_[at];
   const int64_t total = InBlocks(bytes);
@@ -91,14 +99,15 @@ absl::Status CudaArena::Map(char* at, int64_t bytes) {
   absl::Status status;
   for (const int64_t size : kPieceBytes) {
     while (status.ok() && total - done >= size) {
-      const absl::StatusOr<Piece> piece = TakePiece(size);
+      const bool is_shared = shared && size == kPieceBytes[0];
+      const absl::StatusOr<Piece> piece = is_shared ? SharedPiece() : TakePiece(size);
       status = piece.status();
       if (!status.ok()) break;
       status = driver.ToStatus(
           driver.cuMemMap(Address(at + done), static_cast<size_t>(size), 0, piece->handle, 0),
           "map GPU memory");
       if (!status.ok()) {
-        unused_[size].push_back(*piece);
+        if (!is_shared) unused_[size].push_back(*piece);
         break;
       }
       pieces.push_back(*piece);
@@ -124,7 +133,7 @@ void CudaArena::Unmap(char* at) {
   for (const Piece& piece : found->second) {
     context_->driver().cuMemUnmap(Address(place), static_cast<size_t>(piece.bytes));
     place += piece.bytes;
-    unused_[piece.bytes].push_back(piece);
+    if (!piece.is_shared) unused_[piece.bytes].push_back(piece);
   }
   mapped_.erase(found);
 }
@@ -132,7 +141,7 @@ void CudaArena::Unmap(char* at) {
 absl::Status CudaArena::Commit(char* place, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   RETURN_IF_ERROR(Map(place, bytes));
-  const absl::Status tags = Map(place + tag_distance(), bytes);
+  const absl::Status tags = Map(place + tag_distance(), bytes, /*shared=*/ignores_tags_);
   if (!tags.ok()) Unmap(place);
   return tags;
 }
@@ -155,6 +164,12 @@ void CudaArena::Reset() {
   if (context_->poisoned()) return;
   if (!mapped_.empty()) CatchTorch([&] { WaitFor(device()); }).IgnoreError();
   while (!mapped_.empty()) Unmap(mapped_.begin()->first);
+  if (shared_.has_value()) {
+    shared_->is_shared = false;
+    unused_[shared_->bytes].push_back(*shared_);
+    shared_.reset();
+  }
+  ignores_tags_ = false;
   ForgetPlaces();
 }
 

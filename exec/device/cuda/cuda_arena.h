@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "exec/device/arena.h"
@@ -28,6 +29,7 @@ class CudaArena : public Arena {
   absl::Status Commit(char* place, int64_t bytes) override;
   void Decommit(char* place, int64_t bytes) override;
   absl::StatusOr<uint8_t*> CommitTags(char* place, int64_t bytes) override;
+  void set_ignores_tags(bool ignores) override { ignores_tags_ = ignores; }
   void DecommitTags(uint8_t*) override {}
   void Reset() override;
 
@@ -35,18 +37,20 @@ class CudaArena : public Arena {
   int64_t tag_distance() const { return bytes(); }
   // Physical memory, in use or kept.
   int64_t physical_bytes() const { return physical_bytes_; }
-  // Gives back what is kept and not in use.
-  void Trim();
+  void Trim() override;
 
  private:
   struct Piece {
     CUmemGenericAllocationHandle handle = 0;
     int64_t bytes = 0;
+    bool is_shared = false;
   };
   CudaArena(CudaContext* context, char* base, int64_t bytes, int64_t granularity);
 
   absl::StatusOr<Piece> TakePiece(int64_t bytes);
-  absl::Status Map(char* at, int64_t bytes);
+  absl::StatusOr<Piece> SharedPiece();
+  // With `shared` all pieces of the largest size are one and the same.
+  absl::Status Map(char* at, int64_t bytes, bool shared = false);
   void Unmap(char* at);
 
   CudaContext* context_;
@@ -54,6 +58,8 @@ class CudaArena : public Arena {
   std::map<char*, std::vector<Piece>> mapped_;    // by the begin of a storage or of its tags
   std::map<int64_t, std::vector<Piece>> unused_;  // by size
   int64_t physical_bytes_ = 0;
+  bool ignores_tags_ = false;
+  std::optional<Piece> shared_;  // for tags; in use until Reset
 };
 
 }  // namespace tritonrl::device

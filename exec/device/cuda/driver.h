@@ -39,7 +39,8 @@
   F(cuEventCreate)                   \
   F(cuEventDestroy)                  \
   F(cuEventRecordWithFlags)          \
-  F(cuEventElapsedTime)
+  F(cuEventElapsedTime)              \
+  F(cuMemImportFromShareableHandle)
 
 namespace tritonrl::device {
 

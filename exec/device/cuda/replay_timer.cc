@@ -19,8 +19,14 @@ constexpr int kWarmUps = 2;
 
 class BareScope {
  public:
-  explicit BareScope(Device& device) : device_(device) { device_.set_bare(true); }
-  ~BareScope() { device_.set_bare(false); }
+  explicit BareScope(Device& device) : device_(device) {
+    device_.set_bare(true);
+    device_.set_adopts(true);
+  }
+  ~BareScope() {
+    device_.set_bare(false);
+    device_.set_adopts(false);
+  }
 
  private:
   Device& device_;
@@ -58,11 +64,16 @@ absl::Status ReplayTimer::Begin(const ReplayOptions& options, bool direct) {
   }));
   if (!options.keeps_state) RETURN_IF_ERROR(ReturnTo(*session_->checkpoint(), device));
   const RecordedCall& call = session_->recording().call;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
-    RETURN_IF_ERROR(WriteInput(options.inputs[i], call.inputs[i], device).status());
+  std::vector<WrittenInput> written(call.inputs.size());
+  {
+    const MappedWindow mapped(device.input_window());
+    RETURN_IF_ERROR(mapped.status());
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      RETURN_IF_ERROR(device.memory().Revive(call.inputs[i].storage));
+      ASSIGN_OR_RETURN(written[i], WriteInput(options.inputs[i], call.inputs[i], device));
+    }
   }
-  RETURN_IF_ERROR(FindChanges());
+  RETURN_IF_ERROR(FindChanges(written));
   for (int i = 0; i < kWarmUps; ++i) {
     RETURN_IF_ERROR(Restore());
     RETURN_IF_ERROR(RunBare());
@@ -92,11 +103,15 @@ absl::Status ReplayTimer::RunBare() {
 }
 
 // Runs the call, and keeps the older contents of all that it changed.
-absl::Status ReplayTimer::FindChanges() {
+absl::Status ReplayTimer::FindChanges(const std::vector<WrittenInput>& inputs) {
   Device& device = session_->device();
   std::vector<int64_t> storages = session_->checkpoint()->storages;
-  for (const TensorRef& input : session_->recording().call.inputs)
-    storages.push_back(input.storage);
+  std::set<int64_t> older(storages.begin(), storages.end());
+  for (const WrittenInput& input : inputs) {
+    older.insert(input.place.storage);
+    // What still lies in the window needs no copy.
+    if (device.input_window() == nullptr) storages.push_back(input.place.storage);
+  }
   device.generators().Seed(0, seed_);
   RETURN_IF_ERROR(CatchTorch([&] {
     std::vector<std::pair<int64_t, at::Tensor>> before;
@@ -116,10 +131,26 @@ absl::Status ReplayTimer::FindChanges() {
       if (now.defined() && !at::equal(now, contents)) restored_.emplace_back(number, contents);
     }
   }));
-  const std::set<int64_t> older(storages.begin(), storages.end());
+  if (device.input_window() != nullptr) RETURN_IF_ERROR(FindChangedInputs(inputs));
   device.memory().ForEachLive([&](const Storage& storage) {
     if (older.count(storage.number) == 0) allocated_.push_back(storage.number);
   });
+  return absl::OkStatus();
+}
+
+absl::Status ReplayTimer::FindChangedInputs(const std::vector<WrittenInput>& inputs) {
+  Device& device = session_->device();
+  const MappedWindow mapped(device.input_window());
+  RETURN_IF_ERROR(mapped.status());
+  for (const WrittenInput& input : inputs) {
+    const Storage* const storage = device.memory().Find(input.place.storage);
+    if (storage == nullptr || HoldsInput(input, device)) continue;
+    RETURN_IF_ERROR(WriteInput(input.source, input.place, device).status());
+    RETURN_IF_ERROR(CatchTorch([&] {
+      const at::Tensor bytes = BytesAt(device.memory().device(), storage->data, storage->bytes);
+      restored_.emplace_back(input.place.storage, bytes.clone());
+    }));
+  }
   return absl::OkStatus();
 }
 
@@ -135,6 +166,8 @@ absl::Status ReplayTimer::Restore() {
     for (const int64_t number : allocated_) {
       const Storage* const storage = device.memory().Find(number);
       TORCH_CHECK(storage != nullptr, "a storage is missing");
+      // torch writes all of what it makes itself.
+      if (!storage->has_memory) continue;
       FillBytes(device.memory().device(), storage->data, static_cast<uint8_t>(Poison::kOnes),
                 storage->bytes);
     }
@@ -191,7 +224,7 @@ absl::StatusOr<std::vector<double>> ReplayTimer::Time(int count) {
 }
 
 absl::StatusOr<Value> ReplayTimer::Output() {
-  return CopyOut(session_->recording().call.output, session_->device(), nullptr);
+  return HandOver(session_->recording().call.output, session_->device(), nullptr);
 }
 
 absl::StatusOr<double> ReplayTimer::MeanWithLaunches(int count) {

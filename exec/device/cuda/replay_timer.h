@@ -6,7 +6,7 @@
 // written (so that the L2 cache holds nothing of the inputs), an event, the call's commands, an
 // event.
 // Between the two events are only kernels and torch's operators: no poison, no tags, no allocation.
-// Each tensor has its own memory, while torch's allocator would use some of it twice.
+// Results of torch's operators stay where torch put them.
 #ifndef TRITONRL_EXEC_DEVICE_CUDA_REPLAY_TIMER_H_
 #define TRITONRL_EXEC_DEVICE_CUDA_REPLAY_TIMER_H_
 
@@ -50,7 +50,8 @@ class ReplayTimer : public TimedCall {
  private:
   ReplayTimer(Session* session, CudaContext* context) : session_(session), context_(context) {}
   absl::Status Begin(const ReplayOptions& options, bool direct);
-  absl::Status FindChanges();
+  absl::Status FindChanges(const std::vector<WrittenInput>& inputs);
+  absl::Status FindChangedInputs(const std::vector<WrittenInput>& inputs);
   absl::Status Capture();
   absl::Status QueueTimed();
   absl::Status RunBare();

@@ -82,4 +82,17 @@ ReplayRequest ReplayOn(const at::Tensor& input) {
   return request;
 }
 
+absl::StatusOr<device::SessionResult> RunScript(Executors* executors, const at::Tensor& input,
+                                                ScriptRun run,
+                                                std::unique_ptr<ExecutorSession>* session) {
+  session->reset();
+  auto acquired = executors->Acquire(absl::Now() + absl::Seconds(60));
+  if (!acquired.ok()) return acquired.status();
+  *session = *std::move(acquired);
+  device::SessionOptions options = OptionsOf(input);
+  options.deadline = absl::Now() + run.limit;
+  const ScriptedClient client(std::move(run.script), run.before);
+  return (*session)->Run(options, run.shared, client.socket());
+}
+
 }  // namespace tritonrl

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,6 +41,18 @@ inline constexpr size_t kLaunchOfScript = 6;  // its place among these messages
 // One live call on an input, with the weight 0.5.
 device::SessionOptions OptionsOf(const at::Tensor& input);
 ReplayRequest ReplayOn(const at::Tensor& input);
+
+struct ScriptRun {
+  std::vector<std::string> script;
+  absl::Duration limit = absl::Seconds(60);
+  ScriptedClient::Before before = nullptr;
+  const SharedMemory* shared = nullptr;
+};
+// Runs a script with OptionsOf(input) on a free executor. `*session` becomes the executor's, after
+// the one that it held has gone back.
+absl::StatusOr<device::SessionResult> RunScript(Executors* executors, const at::Tensor& input,
+                                                ScriptRun run,
+                                                std::unique_ptr<ExecutorSession>* session);
 
 }  // namespace tritonrl
 

@@ -29,7 +29,9 @@ int64_t Number(absl::string_view text) {
   return number;
 }
 
-// A line of the table; make_launch_counts.py says how arguments are written.
+// A line of the table: kernel, grid, arguments, and the counts in the order of AsList. An argument
+// is a tensor's size in bytes ("b4096", of zeros, or "m256%16" of 256 int32 numbers i % 16), an
+// integer ("i5") or a float ("f0.5").
 class TableLaunch {
  public:
   explicit TableLaunch(const std::string& line) {

@@ -6,47 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/substitute.h"
-#include "exec/ttir/run/testing/kernel_text.h"
+#include "exec/ttir/run/testing/dot_text.h"
 #include "gtest/gtest.h"
 
 namespace tritonrl::ttir {
 namespace {
-
-// %r = %c + %x %y, with `options` behind the accumulator.
-std::string DotText(int m, int n, int k, const std::string& element, const std::string& result,
-                    const std::string& options) {
-  const auto matrix = [](const std::string& name, int rows, int columns, const std::string& type) {
-    return LoadText(name, type, rows * columns) +
-           absl::Substitute("    %$0_m = tt.reshape %$0 : tensor<$1x$4> -> tensor<$2x$3x$4>\n",
-                            name, rows * columns, rows, columns, type);
-  };
-  return KernelText(
-      absl::Substitute("%x_ptr: !tt.ptr<$0>, %y_ptr: !tt.ptr<$0>, %c_ptr: !tt.ptr<$1>, %r_ptr: "
-                       "!tt.ptr<$1>",
-                       element, result),
-      matrix("x", m, k, element) + matrix("y", k, n, element) + matrix("c", m, n, result) +
-          absl::Substitute(
-              "    %d = tt.dot %x_m, %y_m, %c_m$5 : tensor<$0x$2x$3> * tensor<$2x$1x$3> "
-              "-> tensor<$0x$1x$4>\n"
-              "    %r = tt.reshape %d : tensor<$0x$1x$4> -> tensor<$6x$4>\n",
-              m, n, k, element, result, options, m * n) +
-          StoreText("r", result, m * n));
-}
-
-template <typename T, typename R>
-std::vector<R> RunDot(const std::string& text, std::vector<T> x, std::vector<T> y,
-                      std::vector<R> c) {
-  const auto kernel = CompileText(text);
-  std::vector<R> result(c.size());
-  if (kernel == nullptr) return result;
-  const absl::Status status =
-      kernel->Launch({1, 1, 1}, {ArgumentOf(x), ArgumentOf(y), ArgumentOf(c), ArgumentOf(result)},
-                     LaunchOptions());
-  EXPECT_TRUE(status.ok()) << status;
-  return result;
-}
 
 std::vector<float> RandomFloats(int seed, int count) {
   std::mt19937 random(static_cast<uint32_t>(seed));
@@ -65,7 +29,7 @@ TEST(DotTest, FloatsOfManyShapes) {
     const auto x = RandomFloats(1, m * k);
     const auto y = RandomFloats(2, k * n);
     const auto c = RandomFloats(3, m * n);
-    const auto result = RunDot(DotText(m, n, k, "f32", "f32", ""), x, y, c);
+    const auto result = RunDot(DotText({m, n, k, "f32", "f32", "f32"}, ""), x, y, c);
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < n; ++j) {
         double sum = c[i * n + j];
@@ -81,8 +45,8 @@ TEST(DotTest, Tf32CutsTheOperandsAndAddsInOrder) {
   const auto x = RandomFloats(4, kSize * kSize);
   const auto y = RandomFloats(5, kSize * kSize);
   const std::vector<float> c(kSize * kSize);
-  const auto result =
-      RunDot(DotText(kSize, kSize, kSize, "f32", "f32", ", inputPrecision = tf32"), x, y, c);
+  const auto result = RunDot(
+      DotText({kSize, kSize, kSize, "f32", "f32", "f32"}, ", inputPrecision = tf32"), x, y, c);
   for (int i = 0; i < kSize; ++i) {
     for (int j = 0; j < kSize; ++j) {
       float sum = 0;  // the products are exact, so that fma makes no difference
@@ -100,9 +64,9 @@ TEST(DotTest, HalvesAreMultipliedExactlyAndAHalfAccumulatorRoundsOnce) {
   std::vector<uint16_t> x(kSize * kSize);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint16_t>(0x3C00 + i % 7);
   const auto value = [&](int i) { return 1.0f + static_cast<float>(i % 7) / 1024; };
-  const auto wide = RunDot(DotText(kSize, kSize, kSize, "f16", "f32", ""), x, x,
+  const auto wide = RunDot(DotText({kSize, kSize, kSize, "f16", "f16", "f32"}, ""), x, x,
                            std::vector<float>(kSize * kSize, 0.5f));
-  const auto narrow = RunDot(DotText(kSize, kSize, kSize, "f16", "f16", ""), x, x,
+  const auto narrow = RunDot(DotText({kSize, kSize, kSize, "f16", "f16", "f16"}, ""), x, x,
                              std::vector<uint16_t>(kSize * kSize));
   for (int i = 0; i < kSize; ++i) {
     for (int j = 0; j < kSize; ++j) {
@@ -128,7 +92,7 @@ TEST(DotTest, IntegersAreExact) {
   std::vector<int8_t> y(kSize * kSize);
   for (int8_t& value : x) value = static_cast<int8_t>(random());
   for (int8_t& value : y) value = static_cast<int8_t>(random());
-  const auto result = RunDot(DotText(kSize, kSize, kSize, "i8", "i32", ""), x, y,
+  const auto result = RunDot(DotText({kSize, kSize, kSize, "i8", "i8", "i32"}, ""), x, y,
                              std::vector<int32_t>(kSize * kSize, 3));
   for (int i = 0; i < kSize; ++i) {
     for (int j = 0; j < kSize; ++j) {
@@ -145,8 +109,8 @@ TEST(DotTest, EightBitFloats) {
   std::vector<uint8_t> x(kSize * kSize);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint8_t>(0x38 + i % 5);
   const auto value = [](int i) { return 1.0f + static_cast<float>(i % 5) / 8; };
-  const auto result = RunDot(DotText(kSize, kSize, kSize, "f8E4M3FN", "f32", ""), x, x,
-                             std::vector<float>(kSize * kSize));
+  const auto result = RunDot(DotText({kSize, kSize, kSize, "f8E4M3FN", "f8E4M3FN", "f32"}, ""), x,
+                             x, std::vector<float>(kSize * kSize));
   for (int i = 0; i < kSize; ++i) {
     for (int j = 0; j < kSize; ++j) {
       float sum = 0;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/substitute.h"
-#include "exec/ttir/run/testing/kernel_text.h"
+#include "exec/ttir/run/testing/dot_text.h"
 #include "gtest/gtest.h"
 
 namespace tritonrl::ttir {
@@ -26,35 +26,13 @@ struct Shape {
   int imprecise = 1 << 30;
 };
 
-std::string Text(absl::string_view x, absl::string_view y, const Shape& s) {
-  const auto matrix = [](absl::string_view name, int rows, int columns, absl::string_view type) {
-    return LoadText(std::string(name), std::string(type), rows * columns) +
-           absl::Substitute("    %$0_m = tt.reshape %$0 : tensor<$1x$4> -> tensor<$2x$3x$4>\n",
-                            name, rows * columns, rows, columns, type);
-  };
-  return KernelText(
-      absl::Substitute("%x_ptr: !tt.ptr<$0>, %y_ptr: !tt.ptr<$1>, %c_ptr: !tt.ptr<f32>, "
-                       "%r_ptr: !tt.ptr<f32>",
-                       x, y),
-      matrix("x", s.m, s.k, x) + matrix("y", s.k, s.n, y) + matrix("c", s.m, s.n, "f32") +
-          absl::Substitute(
-              "    %d = tt.dot %x_m, %y_m, %c_m, inputPrecision = tf32 {maxNumImpreciseAcc = $5 : "
-              "i32} : tensor<$0x$2x$3> * tensor<$2x$1x$4> -> tensor<$0x$1xf32>\n"
-              "    %r = tt.reshape %d : tensor<$0x$1xf32> -> tensor<$6xf32>\n",
-              s.m, s.n, s.k, x, y, s.imprecise, s.m * s.n) +
-          StoreText("r", "f32", s.m * s.n));
-}
-
-std::vector<float> RunDot(absl::string_view x_type, absl::string_view y_type, const Shape& shape,
-                          std::vector<uint8_t> x, std::vector<uint8_t> y, std::vector<float> c) {
-  const auto kernel = CompileText(Text(x_type, y_type, shape));
-  std::vector<float> result(c.size());
-  if (kernel == nullptr) return result;
-  const absl::Status status =
-      kernel->Launch({1, 1, 1}, {ArgumentOf(x), ArgumentOf(y), ArgumentOf(c), ArgumentOf(result)},
-                     LaunchOptions());
-  EXPECT_TRUE(status.ok()) << status;
-  return result;
+std::vector<float> RunFp8Dot(absl::string_view x_type, absl::string_view y_type, const Shape& s,
+                             const std::vector<uint8_t>& x, const std::vector<uint8_t>& y,
+                             const std::vector<float>& c) {
+  const std::string options =
+      absl::StrCat(", inputPrecision = tf32 {maxNumImpreciseAcc = ", s.imprecise, " : i32}");
+  return RunDot(DotText({s.m, s.n, s.k, std::string(x_type), std::string(y_type), "f32"}, options),
+                x, y, c);
 }
 
 // whole * 2^(exponent - shift), where the exponent is that of the number's leading bit if it is
@@ -169,7 +147,7 @@ TEST(Fp8DotTest, IsWhatTensorCoresOfHopperCompute) {
         const auto x = numbers.Fp8(shape.m * shape.k, least, seed % 4 == 0 ? 2 : 50);
         const auto y = numbers.Fp8(shape.k * shape.n, least, 50);
         const auto c = numbers.Floats(shape.m * shape.n, seed % 2 == 0 ? 60 : 8);
-        const auto result = RunDot(x_type, y_type, shape, x, y, c);
+        const auto result = RunFp8Dot(x_type, y_type, shape, x, y, c);
         const auto model = Model(x_type, y_type, shape, x, y, c);
         int differing = 0;
         for (size_t i = 0; i < c.size(); ++i) {
@@ -190,7 +168,7 @@ TEST(Fp8DotTest, CutsProductsOff) {
   for (int k = 32; k < 64; ++k) x[k] = 0xB8;  // -1
   std::vector<float> c(64 * 8, 0.0f);
   c[9] = 65536 + 4;  // the last place is 8
-  auto result = RunDot(kE4M3, kE4M3, shape, x, y, c);
+  auto result = RunFp8Dot(kE4M3, kE4M3, shape, x, y, c);
   EXPECT_EQ(result[0], 448);
   EXPECT_EQ(result[8], -32);
   EXPECT_EQ(result[9], 65536);
@@ -199,14 +177,14 @@ TEST(Fp8DotTest, CutsProductsOff) {
   const Shape small{32, 8, 32};
   x.resize(32 * 32);
   c.resize(32 * 8);
-  result = RunDot(kE4M3, kE4M3, small, x, y, c);
+  result = RunFp8Dot(kE4M3, kE4M3, small, x, y, c);
   EXPECT_EQ(result[0], 448 + 31.0f / 512);
   EXPECT_EQ(result[9], 65536 + 4 - 32);
   // Or the program asks for sums in full precision.
   const Shape precise{64, 8, 32, 0};
   x.resize(64 * 32);
   c.resize(64 * 8);
-  EXPECT_EQ(RunDot(kE4M3, kE4M3, precise, x, y, c)[0], 448 + 31.0f / 512);
+  EXPECT_EQ(RunFp8Dot(kE4M3, kE4M3, precise, x, y, c)[0], 448 + 31.0f / 512);
 }
 
 TEST(Fp8DotTest, InfinitiesAndNan) {
@@ -222,7 +200,7 @@ TEST(Fp8DotTest, InfinitiesAndNan) {
   const float infinity = std::numeric_limits<float>::infinity();
   c[3 * 8] = infinity;
   c[4 * 8] = std::numeric_limits<float>::quiet_NaN();
-  const auto result = RunDot(kE5M2, kE5M2, shape, x, y, c);
+  const auto result = RunFp8Dot(kE5M2, kE5M2, shape, x, y, c);
   const auto bits = [&](int i) { return std::bit_cast<uint32_t>(result[i]); };
   EXPECT_EQ(result[0], infinity);
   EXPECT_EQ(bits(7), 0x7FFFFFFFu);

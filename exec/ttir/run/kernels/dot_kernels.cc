@@ -15,14 +15,6 @@
 namespace tritonrl::ttir::TRITONRL_TTIR_SET {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
 template <typename T>
 struct VectorOf {
   typedef T Type __attribute__((vector_size(kVectorBytes)));

@@ -15,14 +15,6 @@
 namespace tritonrl::ttir::TRITONRL_TTIR_SET {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
 constexpr int kGroup = 32;  // products of one addition
 constexpr int kFraction = 13;
 constexpr int kVectors = 4;  // of floats, whose exponents fill one vector of bytes

@@ -21,6 +21,15 @@ const KernelSet& Kernels();
 
 namespace TRITONRL_TTIR_SET {
 
+// Of the set's widest registers.
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
 Unary FindIntegerUnary(Opcode opcode, Lane lane);
 Binary FindIntegerBinary(Opcode opcode, Lane lane, int form);
 Binary FindIntegerCompare(IntPredicate predicate, Lane lane, int form);
