@@ -48,17 +48,6 @@ def constant_of(tensor):
     return int(first) if first in (0.0, 1.0) and bool((tensor == first).all()) else None
 
 
-def renamed_value(state, renamed, target):
-    """What a tensor gets of the state's `renamed` ones, {name: 0 or 1}: the first that was the constant which the tensor
-    holds, with as many elements; it is used up. None if there is none."""
-    constant = constant_of(target)
-    for name, value in state.items():
-        if constant is not None and renamed.get(name) == constant and value.numel() == target.numel():
-            del renamed[name]
-            return value
-    return None
-
-
 @torch.no_grad()
 def put(values, model):
     """Gives a model's parameters and buffers of these names their values."""

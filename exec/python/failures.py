@@ -40,38 +40,6 @@ class JobFailure(Exception):
         self.out_of_memory = False  # of the device, which others may have used
 
 
-class KernelError(Exception):
-    """Base of what the executor raises while a kernel runs; `loc` is the operation's MLIR location text."""
-
-    def __init__(self, message, loc=""):
-        super().__init__(message)
-        self.message = message
-        self.loc = loc
-        self.line = 0
-        self.kernel = ""
-        self.module = None  # of the IR, where the error came up before the kernel could run
-
-    def __str__(self):
-        where = f" in kernel {self.kernel}" if self.kernel else ""
-        return f"{self.message}{where}" + (f", line {self.line}" if self.line else "")
-
-
-class OutOfBounds(KernelError):
-    """A load, store or atomic outside the tensor's storage."""
-
-
-class DeviceAssert(KernelError):
-    """tl.device_assert failed."""
-
-
-class NotExecutable(KernelError):
-    """The kernel compiles, but the executor has no model of an operation in it: our fault, never the candidate's."""
-
-
-class DeadlinePassed(KernelError):
-    """The job's soft time limit passed while a kernel ran."""
-
-
 def one_line(text, limit=400):
     """The text on one line, cut to `limit` characters."""
     flat = " ".join(str(text).split())

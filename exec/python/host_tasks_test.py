@@ -4,9 +4,9 @@ import json
 import os
 import unittest
 
-import host_client
+import testing_client
 
-_SEEDS = {"weights_seed": 3, "input_seeds": [1, 2], "forward_seeds": [4, 5], "calls": [0, 0, 1]}
+_SEEDS = {"weights_seed": 3, "input_seeds": [1, 2], "forward_seeds": [4, 5], "calls": [0, 0, 1], "whole_bytes": 0}
 _PLAIN = """
 import torch
 class Model(torch.nn.Module):
@@ -24,7 +24,7 @@ _PATCHED = _PLAIN + "torch.nn.functional.relu = lambda x: x\n"
 _BROKEN = _PLAIN.replace("x.t()", "x.no()")
 
 
-class _Host(host_client.HostProcess):
+class _Host(testing_client.HostProcess):
     """A host whose descriptor of results stays open, so that it can be given tasks."""
 
     def __init__(self, source):
@@ -45,6 +45,7 @@ class _Host(host_client.HostProcess):
     def compared(self):
         """Whether the window's inputs and a right output are what a process of its own has, as text."""
         session, into, out = self.open()
+        self.order({"fill": {"session": session, "trial": 1}})
         shown = os.pread(into, self.result["in_bytes"], 0)
         order = {"session": session, "call": 2, "leaf": 0, "offset": 0, "atol": 1e-2, "rtol": 1e-2}
         difference = self.order({"compare": order})

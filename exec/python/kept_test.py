@@ -28,24 +28,25 @@ class StoreTest(unittest.TestCase):
 
         return make
 
-    def test_the_least_recently_used_goes(self):
+    def test_what_came_first_stays(self):
         store = Store(100)
-        for number in range(2):
+        for number in range(3):
             store.put(("output", number), self.maker(number)())
         self.assertEqual(store.bytes, 80)
-        store.get(("output", 0), self.maker("again 0"))
-        store.put(("output", 2), self.maker(2)())
-        self.assertEqual(store.bytes, 80)
-        self.assertIsNone(store.find(("output", 1)))
-        self.assertIsNotNone(store.find(("output", 0)))
-        store.get(("output", 1), self.maker("again 1"))
-        self.assertEqual(self.made, [0, 1, 2, "again 1"])
+        self.assertIsNotNone(store.find(("output", 1)))
+        self.assertIsNone(store.find(("output", 2)))
+        store.get(("output", 2), self.maker("again 2"))
+        store.get(("output", 0), self.maker("never"))
+        self.assertEqual(self.made, [0, 1, 2, "again 2"])
+        store.shrink(50)
+        store.shrink(200)
+        self.assertEqual((store.bytes, store.find(("output", 1))), (40, None))
 
     def test_what_is_larger_than_all_is_not_kept(self):
         store = Store(100)
         store.put(("output", 0), self.maker("small")())
         store.put(("output", 1), self.maker("large", 1000)())
-        self.assertEqual(store.bytes, 0)
+        self.assertEqual(store.bytes, 40)
         self.assertIsNone(store.find(("output", 1)))
 
     def test_the_last_of_a_kind_is_held_while_it_is_used(self):
@@ -94,16 +95,20 @@ class LeavesTest(unittest.TestCase):
         by_leaf = leaves.by_leaf(described, collector.leaves)
         self.assertEqual([leaf is None for leaf in by_leaf], [False, False, True, False, False])
 
-    def test_written_where_a_reader_looks(self):
-        value = [torch.randn(7), torch.empty(0), torch.arange(3), (torch.tensor(True), 5)]
+    def test_written_where_a_window_says(self):
+        value = [torch.randn(7), torch.empty(0), torch.randn(4, 6)[:, ::2], (torch.ones(3, 1).expand(3, 4), 5)]
         collector = leaves.Collector("cpu")
-        node = leaves.moved(collector.put(value), 128)
-        memory = torch.zeros(128 + collector.size, dtype=torch.uint8)
-        leaves.write(node, collector.leaves, memory)
-        got = layout.Reader(memory).get(node)
-        self.assertTrue(layout.same(value, got))
-        self.assertEqual(got[3][1], 5)
-        self.assertEqual(int(memory[:128].sum()), 0)
+        described = collector.put(value)
+        for spans, strides in ((True, [(1,), (6, 2), (4, 1)]), (False, [(1,), (3, 1), (4, 1)])):
+            node, size = leaves.window_layout(described, spans)
+            memory = torch.zeros(size, dtype=torch.uint8)
+            leaves.write(node, collector.leaves, memory)
+            tensors = [value for kind, value in layout.leaves_of(node) if kind == "tensor" and 0 not in value["shape"]]
+            self.assertEqual([tuple(tensor["stride"]) for tensor in tensors], strides)
+            for tensor, want in zip(tensors, (value[0], value[2], value[3][0])):
+                flat = memory[tensor["offset"] :].clone()
+                flat = flat[: flat.numel() // 4 * 4].view(torch.float32)
+                self.assertTrue(flat.as_strided(tensor["shape"], tensor["stride"]).equal(want))
 
 
 class OutletTest(unittest.TestCase):
@@ -116,47 +121,25 @@ class OutletTest(unittest.TestCase):
             outlet.show(make(), "inputs", make)
         return outlet
 
-    def test_trials_lie_one_behind_the_other(self):
+    def test_trials_take_turns_in_a_window(self):
         outlet = self.outlet(0)
-        visible, size = outlet.lay_out()
-        self.assertNotIn("in_turn", visible)
-        memory = torch.zeros(size, dtype=torch.uint8)
-        outlet.write_constants(memory)
-        for trial in (1, 0):
+        self.assertEqual((outlet.in_bytes, outlet.bytes), (1200, 1600))
+        memory = torch.zeros(1200, dtype=torch.uint8)
+        for trial, size in ((1, 300), (0, 100)):
             outlet.write_trial(memory, trial)
-        reader = layout.Reader(memory)
-        self.assertEqual(reader.get(visible["arguments"])[0], 3)
-        self.assertEqual(reader.get(visible["state"])["w"].tolist(), [2.0] * 5)
-        for trial, node in enumerate(visible["inputs"]):
-            values, text = reader.get(node)
-            self.assertEqual((values.unique().tolist(), text), ([trial + 1.0], "text"))
-
-    def test_trials_take_turns_where_they_are_large(self):
-        import kept
-
-        most = kept.MOST_TOGETHER
-        try:
-            kept.MOST_TOGETHER = 1000
-            outlet = self.outlet(0)
-            visible, size = outlet.lay_out()
-        finally:
-            kept.MOST_TOGETHER = most
-        self.assertTrue(visible["in_turn"])
-        first, second = (node["list"][0]["tensor"]["offset"] for node in visible["inputs"])
-        self.assertEqual(first, second)
-        self.assertGreaterEqual(first, 64 + 20)
-        self.assertEqual(size, first + 1200)
+            self.assertEqual(memory.view(torch.float32)[:size].unique().tolist(), [trial + 1.0])
 
     def test_what_is_forgotten_is_gone(self):
         outlet = self.outlet(1 << 20)
         outlet.expect(torch.ones(4), None)
-        mark, before = outlet.mark(), outlet.store.bytes
+        mark, before = outlet.mark(), (outlet.store.bytes, outlet.in_bytes, outlet.out_bytes, outlet.bytes)
+        outlet.show([torch.ones(5000)], "inputs", None)
         outlet.show([torch.ones(50)], "inputs", None)
         outlet.expect(torch.ones(4000), None)
         outlet.precise(types.SimpleNamespace(exact=[torch.ones(4)], slack=[torch.ones(4)]), None)
         outlet.rewind(mark)
-        self.assertEqual((outlet.store.bytes, outlet.trials(), outlet.calls()), (before, 2, 1))
-        self.assertEqual(outlet.out_bytes, 128)
+        self.assertEqual((outlet.store.bytes, outlet.in_bytes, outlet.out_bytes, outlet.bytes), before)
+        self.assertEqual(outlet.mark()[:2], (2, 1))
 
     def test_what_is_not_kept_is_nowhere(self):
         outlet, watched = self.outlet(0), []

@@ -3,7 +3,6 @@
 import math
 import mmap
 import os
-import warnings
 
 import numpy as np
 import torch
@@ -13,7 +12,6 @@ from plain_torch import plain_torch
 from populate import populate
 
 ALIGNMENT = 64
-_CHUNK = 1 << 30  # one read call moves at most 2 GiB
 # Element types that the supervisor can compare.
 COMPARABLE = {
     getattr(torch, name)
@@ -104,22 +102,10 @@ def share_memory(a, b):
 class Describer:
     """Describes values; what becomes of their tensors is a subclass's `_store(tensor)`: an offset, or None."""
 
-    def __init__(self, addresses=False):
-        self._addresses = addresses  # descriptions say where a tensor was in the process
-        self._storing = True
-
     @plain_torch()
     def put(self, value):
         """The value's description. A tensor that cannot be compared or does not fit has no offset in it."""
         return self._put(value)
-
-    def describe(self, value):
-        """As put(), but no tensor's content is handed over."""
-        self._storing = False
-        try:
-            return self.put(value)
-        finally:
-            self._storing = True
 
     def _put(self, value):
         if isinstance(value, torch.Tensor):
@@ -141,45 +127,24 @@ class Describer:
             "layout": str(tensor.layout).removeprefix("torch."),
             "offset": None,
         }
-        if self._addresses and strided:
-            description["address"] = tensor.data_ptr()
-        known = strided and tensor.dtype in COMPARABLE and tensor.device.type in ("cpu", "cuda")
-        if known and self._storing:
+        if strided and tensor.dtype in COMPARABLE and tensor.device.type in ("cpu", "cuda"):
             description["offset"] = self._store(tensor)
         return description
 
 
 class Writer(Describer):
-    """Puts values one behind the other into memory of a fixed size: shared memory by its descriptor, or a tensor of
-    bytes, which is done when put() returns also on a GPU."""
+    """Puts values one behind the other into shared memory of a fixed size, given by its descriptor."""
 
-    def __init__(self, target, addresses=False):
-        super().__init__(addresses)
+    def __init__(self, fd):
         self._present = 0  # pages up to here were written before
-        if isinstance(target, int):
-            self._size = os.fstat(target).st_size
-            self._bytes = torch.frombuffer(mmap.mmap(target, self._size), dtype=torch.uint8)
-        else:
-            self._bytes, self._size = target, target.numel()
-            self._present = self._size
+        self._size = os.fstat(fd).st_size
+        self._bytes = torch.frombuffer(mmap.mmap(fd, self._size), dtype=torch.uint8)
         self._end = 0
-
-    def reset(self):
-        """The next value overwrites what was put so far."""
-        self._end = 0
-
-    def mark(self):
-        return self._end
-
-    def rewind(self, mark):
-        """Forgets what was put since mark()."""
-        self._end = mark
 
     @plain_torch()
-    def put(self, value):
-        described = self._put(value)
-        _settle(self._bytes)
-        return described
+    def put_flat(self, flat):
+        """(offset of a dense tensor,): None if it does not fit."""
+        return (self._store(flat),)
 
     def _store(self, tensor):
         start = aligned(self._end)
@@ -190,7 +155,7 @@ class Writer(Describer):
             dense = tensor.resolve_conj().resolve_neg().contiguous()
             place = self._bytes[start : start + size]
             if dense.device.type == "cuda" and start + size > self._present:
-                populate(place, writing=True)
+                populate(place)
                 self._present = start + size
             place.copy_(dense.reshape(-1).view(torch.uint8))
             self._end = start + size
@@ -201,13 +166,8 @@ class Builder:
     """Makes values of descriptions; where a tensor's elements come from is a subclass's `_dense(node, dtype, size)`, a
     flat tensor that is nobody else's."""
 
-    def __init__(self):
-        self._device = "cpu"
-
     @plain_torch()
-    def get(self, node, device="cpu"):
-        """The value, its tensors on that device."""
-        self._device = device
+    def get(self, node):
         return self._get(node)
 
     def _get(self, node):
@@ -242,49 +202,6 @@ class Builder:
         return _strided(dense, stride) if size else dense
 
 
-class Reader(Builder):
-    """Fresh copies of values that a Writer put into memory, read through its descriptor or from its tensor of bytes."""
-
-    def __init__(self, source):
-        super().__init__()
-        self._source = source
-        self._mapped = None
-
-    @plain_torch()
-    def get(self, node, device="cpu"):
-        """The value, its tensors on that device. On a GPU they come straight from the memory, which is mapped."""
-        value = super().get(node, device)
-        if not isinstance(self._source, int):
-            _settle(self._source)  # whoever owns the memory may write it from here on
-        return value
-
-    def _dense(self, node, dtype, size):
-        offset = node["offset"]
-        if not isinstance(self._source, int):
-            if offset < 0 or offset + size > self._source.numel():
-                raise ValueError(f"a tensor of {size} bytes at {offset} lies outside its memory")
-            return self._source[offset : offset + size].clone().to(self._device).view(dtype)
-        if self._device != "cpu" and size:
-            return self._view(offset, size).to(self._device).view(dtype)
-        raw = torch.empty(size, dtype=torch.uint8)
-        target, done = memoryview(raw.numpy()), 0
-        while done < size:
-            done += os.preadv(self._source, [target[done : done + _CHUNK]], offset + done)
-        return raw.view(dtype)
-
-    def _view(self, offset, size):
-        """Bytes of the memory itself, never to be written. Mapped privately: sealed memory allows nothing else."""
-        if self._mapped is None:
-            length = os.fstat(self._source).st_size
-            memory = mmap.mmap(self._source, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # torch has no read-only tensors
-                self._mapped = torch.frombuffer(memory, dtype=torch.uint8)
-        view = self._mapped[offset : offset + size]
-        populate(view, writing=False)
-        return view
-
-
 def aligned(offset):
     """The next place where a tensor may lie."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
@@ -298,12 +215,6 @@ def leaves_of(node):
     if kind in ("dict", "config"):
         return [leaf for _, item in value for leaf in leaves_of(item)]
     return [(kind, value)]
-
-
-def _settle(memory):
-    """Waits for what was queued on a GPU's memory."""
-    if memory.device.type == "cuda":
-        torch.cuda.synchronize()
 
 
 def _strided(dense, stride):

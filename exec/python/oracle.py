@@ -23,13 +23,13 @@ _NOT_AFFINE = "parameters other than 0 and 1: the reference is not finite with t
 
 class Oracle:
     """One oracle job. run() fills in `result`: one entry in "calls" for each of job["calls"], a trial's number each,
-    and by the robust rules one more for each variant of the inputs. With `again` the outlet's tensors can be made once
-    more later, also by models with buffers."""
+    and by the robust rules one more for each variant of the inputs. What the outlet (kept.KeptOutlet) lets go can be
+    made once more later, also by models with buffers."""
 
-    def __init__(self, job, device, result, check_time, outlet, again=False):
+    def __init__(self, job, device, result, check_time, outlet):
         self._job, self._device, self._result, self._check_time = job, device, result, check_time
         self._outlet = outlet
-        self.peak = Peak(again and not device.modelled)
+        self.peak = Peak(not device.modelled)
         self._module, arguments, self._model = build(job, device)
         self.stateful = isinstance(self._model, torch.nn.Module) and any(True for _ in self._model.buffers())
         build_model = lambda: sources.build_model(self._module.Model, arguments, job["weights_seed"])
@@ -39,11 +39,8 @@ class Oracle:
         self.varied = {}  # what these were, 0 or 1
         if job["mode"] == "robust":
             self._vary_affine(lambda: device.make(build_model))
-        self._shown = {
-            "arguments": outlet.constant(arguments, "get_init_inputs()"),
-            "state": outlet.constant(sources.state_of(self._model), "the reference's state"),
-            "varied": self.varied,
-        }
+        outlet.constant(arguments, "get_init_inputs()")
+        outlet.constant(sources.state_of(self._model), "the reference's state")
         self._precision = None
         if job["mode"] == "robust":
             # A GPU's own tf32 is no part of what the reference means.
@@ -55,8 +52,8 @@ class Oracle:
             except Exception as error:
                 raise refused(error, "does not fit into the memory in float64") from error
         self._low = self._low_model() if job["probes"] else None
-        self._snapshots, self._before = None, []  # by call, for models with buffers
-        if again and self.stateful:
+        self._snapshots, self._before = None, []  # of models with buffers, by call
+        if self.stateful:
             models = self._precision.models() if self._precision is not None else {}
             self._snapshots = Snapshots({"own": self._model, **models})
         self._judged = None  # of the last call
@@ -80,10 +77,6 @@ class Oracle:
             self._run_variants()
             self._run_shapes()
         result["has_buffers"] = self.stateful
-
-    def visible(self, inputs):
-        """Job field "visible" of those who read what the outlet wrote; `inputs` are descriptions by trial."""
-        return {**self._shown, "inputs": inputs}
 
     def _vary_affine(self, make):
         """Parameters and buffers that are 0 or 1 get other values, unless the reference is not made for these; `make`
@@ -130,7 +123,7 @@ class Oracle:
         if self._snapshots is not None:
             self._before.append(self._snapshots.take())
         placed = outlet.read(trial)
-        untouched = outlet.untouched(trial, placed) if index == 0 else None
+        untouched = outlet.view(trial) if index == 0 else None
         sources.seed_everything(self._job["forward_seeds"][trial])
         before = precision.random_state(self._device) if self._precision else None
         output = self.peak.around(lambda: self._forward(placed, index))
@@ -144,9 +137,7 @@ class Oracle:
         if self._precision is not None:
             call["precise"] = self._judge(index, trial, output, drew, is_variant)
         if self._low is not None and index != 1:
-            made = outlet.probes(lambda: self._probes(trial, output))
-            if made is not None:
-                call["probes"] = made
+            call["probes"] = outlet.probes(lambda: self._probes(trial, output))
         result["calls"].append(call)
         return output
 
@@ -170,7 +161,7 @@ class Oracle:
     def _output_again(self, index, trial):
         """What call `index` gave, by calling the reference as it was then."""
         self._go_back(index)
-        placed = self._outlet.read(trial)
+        placed = self._outlet.read(trial) if self._result["mutates_inputs"] else self._outlet.view(trial)
         sources.seed_everything(self._job["forward_seeds"][trial])
         return self._forward(placed, -1)
 
@@ -204,21 +195,6 @@ class Oracle:
     def _low_precision(self, low, trial, output):
         inputs = self._outlet.read(trial)
         return low(self._job["mode"], inputs, output, self._job["forward_seeds"][trial])
-
-    def probe(self, name, index):
-        """The probe `name` of call `index`, made now by the reference as it was before that call; None where it cannot
-        be made."""
-        trial = self._result["calls"][index]["trial"]
-        if name == "identity_cast":
-            return probes.casts(self._outlet.read(trial), self._outlet.output(index))
-        output = self._outlet.output(index) if name == "low_precision" else None
-        self._go_back(index)
-        if name == "half_input":
-            make = lambda: self._half_input(self._model, trial)
-        else:
-            low = self._low_model() if self.stateful else self._low
-            make = lambda: self._low_precision(low, trial, output)
-        return _tried(make, torch.OutOfMemoryError)
 
     def _run_variants(self):
         """Trials on inputs made from the task's own. One that the reference is not made for is left out."""
@@ -330,12 +306,10 @@ class Oracle:
                 raise refused(error, f"does not run on {what}[{number}]") from error
 
 
-def _tried(make, *passed_on):
-    """What `make` makes; None where it raises anything but those."""
+def _tried(make):
+    """What `make` makes; None where it raises."""
     try:
         return make()
-    except passed_on:
-        raise
     except Exception:
         return None
 

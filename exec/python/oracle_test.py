@@ -2,15 +2,17 @@
 
 import os
 import unittest
+from textwrap import dedent, indent
 
 import torch
 
+import testing
 from testing import task_source
 
 import layout
+import oracle_worker
 import precision
 import probes
-import runner
 import testing_host
 import variants
 from testing_host import TRIALS
@@ -25,12 +27,12 @@ class Made:
             os.ftruncate(fd, 64 << 20)
         job = testing_host.job(source, mode, fds=fds, **fields)
         try:
-            self.result = runner.run_job(job)
+            self.result = oracle_worker.run_job(job)
             self.calls, self.inputs = [], []
             if self.result["outcome"] == "ok":
-                hidden = layout.Reader(fds["hidden"])
+                hidden = testing.Reader(fds["hidden"])
                 self.calls = [self._read(call, hidden) for call in self.result["calls"]]
-                visible = layout.Reader(fds["visible"])
+                visible = testing.Reader(fds["visible"])
                 self.inputs = [visible.get(node) for node in self.result["visible"]["inputs"]]
                 self.state = visible.get(self.result["visible"]["state"])
         finally:
@@ -349,6 +351,93 @@ class ProbesTest(unittest.TestCase):
         body = "        self.w = nn.Parameter(torch.full((512,), 1 + 2.0**-9))\n"
         call = only(Made(task_source("torch.ones_like(x) * self.w", body=body), probes=True))
         self.assertEqual(call["low_precision"].unique().tolist(), [1.0])
+
+
+class TasksFaultTest(unittest.TestCase):
+    def check(self, source, *texts, mode="paper"):
+        made = Made(source, mode)
+        self.assertEqual((made.result["outcome"], made.result["fault"]), ("reference_error", "task"), made.result)
+        for text in texts:
+            self.assertIn(text, made.result["message"])
+        return made.result
+
+    def test_a_reference_that_does_not_run(self):
+        broken = task_source("x.no_such_method()")
+        result = self.check(broken)
+        self.assertIn("no_such_method", broken.splitlines()[result["line"] - 1])
+        self.check("def f(:")
+        self.check(task_source("x").replace("get_init_inputs", "get_other"), "get_init_inputs")
+        self.check(task_source("3"))
+
+    def test_values_that_cannot_be_handed_over(self):
+        self.check(task_source("x", inputs="[object()]"), "get_inputs() holds a value of type object")
+        self.check(task_source("x.to_sparse()"), "layout sparse_coo")
+
+    def test_inputs_by_name(self):
+        by_name = task_source("x", inputs="{'x': torch.randn(4)}")
+        text = "the reference's get_inputs returned a dict, it must return a list of positional arguments"
+        for mode in ("paper", "robust"):
+            self.assertEqual(self.check(by_name, mode=mode)["message"], text)
+
+
+class CudaReferenceTest(unittest.TestCase):
+    """References that say cuda, on a machine without a GPU."""
+
+    def check(self, body):
+        """`body` are lines of forward(self, x) before it returns."""
+        lines = indent(dedent(body), "    ")
+        source = task_source("self.compute(x)") + f"\ndef compute(self, x):\n{lines}\n    return x + 1\n"
+        only(Made(source + "Model.compute = compute\n", "paper"))
+
+    def test_factories(self):
+        self.check("""
+            made = [
+                torch.empty(3, device="cuda"),
+                torch.zeros(3, device=torch.device("cuda", 0)),
+                torch.ones(3, device=0),
+                torch.full((3,), 2.0, device=x.device),
+                torch.zeros_like(x, device="cuda"),
+                x.new_empty(3, device="cuda"),
+                torch.tensor([1.0], device="cuda"),
+                torch.randn(3, device="cuda", generator=torch.Generator(device="cuda").manual_seed(1)),
+                torch.randn(3, pin_memory=True),
+                x.cuda(), x.to("cuda"), x.to(0), x.to(torch.device("cuda:0"), torch.float16),
+            ]
+            with torch.device("cuda"):
+                made.append(torch.empty(3))
+            assert all(tensor.is_cuda and tensor.device == torch.device("cuda:0") for tensor in made)
+            assert x.get_device() == 0 and made[-2].dtype == torch.float16
+        """)  # fmt: skip
+
+    def test_modules(self):
+        self.check("""
+            assert nn.Linear(4, 3, device="cuda")(torch.randn(2, 4)).shape == (2, 3)
+            assert nn.Linear(4, 3).cuda().half().weight.dtype == torch.float16
+            assert nn.LSTM(4, 5)(torch.randn(2, 3, 4))[0].shape == (2, 3, 5)
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                pass
+        """)
+
+    def test_seeds_and_the_device(self):
+        self.check("""
+            torch.cuda.set_device(0)
+            torch.set_default_device("cuda")
+            assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+            torch.cuda.manual_seed(3)
+            first = torch.rand(2)
+            torch.manual_seed(3)
+            torch.cuda.synchronize()
+            assert torch.equal(first, torch.rand(2))
+        """)
+
+    def test_everything_is_put_back(self):
+        before = {name: getattr(torch.cuda, name) for name in dir(torch.cuda)}
+        generator, default_device = torch.Generator, torch.set_default_device
+        self.check("assert torch.cuda.is_available()")
+        self.assertEqual({name for name in before if getattr(torch.cuda, name) is not before[name]}, set())
+        self.assertIs(torch.Generator, generator)
+        self.assertIs(torch.set_default_device, default_device)
+        self.assertFalse(torch.randn(2).is_cuda)
 
 
 class SharingTest(unittest.TestCase):

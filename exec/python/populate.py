@@ -6,7 +6,7 @@ import os
 import threading
 
 LEAST = 32 << 20  # bytes; less is not worth it
-_READ, _WRITE = 22, 23  # MADV_POPULATE_READ, MADV_POPULATE_WRITE of Linux 5.14
+_WRITE = 23  # MADV_POPULATE_WRITE of Linux 5.14
 _PAGE = 4096
 _PIECE = 16 << 20
 _MOST_THREADS = 8
@@ -19,7 +19,7 @@ def _madvise():
     return function
 
 
-def populate(tensor, writing):
+def populate(tensor):
     """Makes the pages under a byte tensor of mapped memory present. Does nothing where the kernel cannot, or where
     there is no room: whoever touches them then finds out."""
     size = tensor.numel()
@@ -27,7 +27,7 @@ def populate(tensor, writing):
         return
     start = tensor.data_ptr() // _PAGE * _PAGE
     end = tensor.data_ptr() + size
-    madvise, advice = _madvise(), _WRITE if writing else _READ
+    madvise = _madvise()
     pieces = iter(range(start, end, _PIECE))
     lock = threading.Lock()
 
@@ -36,7 +36,7 @@ def populate(tensor, writing):
             with lock:
                 piece = next(pieces, None)
             # The call releases the interpreter's lock.
-            if piece is None or madvise(piece, min(_PIECE, end - piece), advice) != 0:
+            if piece is None or madvise(piece, min(_PIECE, end - piece), _WRITE) != 0:
                 return
 
     threads = [threading.Thread(target=work) for _ in range(min(_MOST_THREADS, os.cpu_count() or 1) - 1)]

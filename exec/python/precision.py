@@ -45,43 +45,19 @@ _SAMPLED = 1 << 16  # elements that a quantile looks at
 _HALF = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 _JUDGED = {torch.float32, *_HALF}
 
-_PRODUCTS = {
-    "mm",
-    "addmm",
-    "bmm",
-    "baddbmm",
-    "addbmm",
-    "mv",
-    "addmv",
-    "dot",
-    "vdot",
-    "addr",
-    "linear",
-    "_addmm_activation",
-    "_trilinear",
-    "_cdist_forward",
-}
+_PRODUCTS = set(
+    "mm addmm bmm baddbmm addbmm mv addmv dot vdot addr linear _addmm_activation _trilinear _cdist_forward".split()
+)
 _PRODUCT_PARTS = ("convolution", "attention", "mkldnn_rnn", "_cudnn_rnn")
 _REDUCTION_PARTS = ("sum", "mean", "var", "std", "norm", "prod", "loss", "pool", "dist")
 _ALONG_DIM = ("softmax", "cumsum", "cumprod", "logcumsumexp")
 
 
 # Exact to some ulp of 1, as they are written by hand; and by exp, which overflows from 88 on (tanh's from 44 on).
-_BY_FORMULA = {
-    "tanh",
-    "sigmoid",
-    "softplus",
-    "gelu",
-    "silu",
-    "mish",
-    "elu",
-    "celu",
-    "selu",
-    "expm1",
-    "log_sigmoid_forward",
-}
-_BY_FORMULA |= {"erf", "erfc", "log", "log1p", "log2", "log10", "sin", "cos", "binary_cross_entropy_with_logits"}
-_STEEP = _BY_FORMULA - {"erf", "erfc", "log", "log1p", "log2", "log10", "sin", "cos"} | {"exp", "exp2", "sinh", "cosh"}
+_BY_EXP = set("tanh sigmoid softplus gelu silu mish elu celu selu expm1 log_sigmoid_forward".split())
+_BY_EXP.add("binary_cross_entropy_with_logits")
+_BY_FORMULA = _BY_EXP | set("erf erfc log log1p log2 log10 sin cos".split())
+_STEEP = _BY_EXP | {"exp", "exp2", "sinh", "cosh"}
 
 
 def _is_product(name):

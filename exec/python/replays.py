@@ -22,7 +22,7 @@ class Replays:
 
     def __init__(self, model, clock, inputs, seed, mutates, graph=True):
         self._model, self._clock, self._seed = model, clock, seed
-        self._inputs = layout.map_tensors(inputs, lambda tensor: tensor.clone())
+        self._inputs = layout.map_tensors(inputs, lambda tensor: tensor.clone()) if mutates else inputs
         self._base = inputs if mutates else []
         self._graph = None
         self.not_a_graph = "" if graph else "it was not asked for"
@@ -77,7 +77,7 @@ class Replays:
         return max(events[0].elapsed_time(events[1]) * 1e-3, 1e-7)
 
     def _queued(self):
-        return self._clock.queued(self._prepare, self._call, False, self._spin)[0]
+        return self._clock.queued(self._prepare, self._call, self._spin)
 
     @staticmethod
     def operator_seconds():
@@ -93,4 +93,4 @@ class Replays:
 
     def plain_seconds(self, count):
         """Of each of so many direct calls, with the host's time for launches (the paper's figure)."""
-        return [self._clock.plain(self._prepare, self._call, False)[0] for _ in range(count)]
+        return [self._clock.plain(self._prepare, self._call) for _ in range(count)]

@@ -1,22 +1,15 @@
-"""Loads the reference and the candidate as modules and builds their models and inputs."""
+"""Loads the reference as a module and builds its models and inputs."""
 
 import copy
-import importlib.util
 import inspect
 import linecache
-import os
 import random
-import sys
 import types
 
 import numpy as np
 import torch
 
-import affine
-import older_inductor
-
 REFERENCE_FILE = "<reference>"
-MOST_OWN = 4  # parameters that copy_state names
 
 
 def seed_everything(seed):
@@ -50,25 +43,6 @@ def _only_model(module):
             if "forward" in vars(value):
                 own.add(value)
     return own.pop() if len(own) == 1 else None
-
-
-def load_candidate(source, folder):
-    """(module, path). Triton needs the kernels' source in a real file."""
-    path = os.path.join(folder, "candidate.py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(source)
-    spec = importlib.util.spec_from_file_location("candidate", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["candidate"] = module
-    linecache.checkcache(path)
-    sys.dont_write_bytecode = True
-    older_inductor.provide_names(source)
-    spec.loader.exec_module(module)
-    return module, path
-
-
-def candidate_path(folder):
-    return os.path.join(folder, "candidate.py")
 
 
 def init_inputs(module):
@@ -113,40 +87,14 @@ def build_model(model_class, arguments, seed):
     return model_class(*args, **kwargs)
 
 
-def copy_state(source_state, model, varied=None):
-    """Gives `model` the reference's parameters and buffers wherever name and shape agree. Sentences on the
-    parameters that have nothing from there.
-
-    `varied` tells which of the reference's were 0 or 1 everywhere before they got other values: {name: 0 or 1}. One whose
-    name the model does not have goes to a tensor of another name that holds the same constant and as many elements."""
+@torch.no_grad()
+def copy_state(source_state, model):
+    """Gives `model`, another of the reference's, its parameters and buffers."""
     if not isinstance(model, torch.nn.Module):
-        return []
-    own, targets = [], model.state_dict(keep_vars=True)
-    renamed = {name: was for name, was in (varied or {}).items() if not _fits_in(targets.get(name), source_state[name])}
-    with torch.no_grad():
-        for name, target in targets.items():
-            value = source_state.get(name)
-            if not _fits_in(target, value):
-                value = affine.renamed_value(source_state, renamed, target)
-            if value is not None:
-                target.data.copy_(value.reshape(target.shape))
-            elif isinstance(target, torch.nn.Parameter):
-                own.append(_own_value(name, target, source_state.get(name)))
-    if len(own) > MOST_OWN:
-        own[MOST_OWN:] = [f"so do {len(own) - MOST_OWN} more"]
-    return own
-
-
-def _fits_in(target, value):
-    return isinstance(value, torch.Tensor) and isinstance(target, torch.Tensor) and value.shape == target.shape
-
-
-def _own_value(name, target, value):
-    what = f"parameter {str(name)[:100]!r} of ModelNew"
-    if not isinstance(value, torch.Tensor):
-        return f"{what} has no counterpart in Model, it keeps its own initial value"
-    shapes = f"the shape {tuple(target.shape)}, its counterpart in Model {tuple(value.shape)}"
-    return f"{what} has {shapes}, it keeps its own initial value"
+        return
+    for name, target in model.state_dict(keep_vars=True).items():
+        if name in source_state:
+            target.data.copy_(source_state[name])
 
 
 def state_of(model):

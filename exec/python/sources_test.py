@@ -2,13 +2,11 @@
 
 import copy
 import os
-import sys
 import unittest
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch
 
+import testing  # first: it finds the others
 import layout
 import sources
 from mock_config import MockConfig
@@ -97,11 +95,13 @@ class MockConfigTest(unittest.TestCase):
     def test_it_can_be_copied_and_handed_over(self):
         cfg = MockConfig({"K": 4, "inner": MockConfig({"rate": 0.5}), "weight": torch.ones(2)})
         self.assertEqual(copy.deepcopy(cfg).inner.rate, 0.5)
-        memory = torch.zeros(256, dtype=torch.uint8)
+        memory = os.memfd_create("test")
+        self.addCleanup(os.close, memory)
+        os.ftruncate(memory, 256)
         described = layout.Writer(memory).put([[], {"cfg": cfg}])
         self.assertEqual([kind for kind, _ in layout.leaves_of(described)], ["value", "value", "tensor"])
         self.assertEqual(len(layout.flatten(cfg)), 3)
-        got = layout.Reader(memory).get(described)[1]["cfg"]
+        got = testing.Reader(memory).get(described)[1]["cfg"]
         self.assertIsInstance(got, MockConfig)
         self.assertEqual((got.K, got.inner.rate), (4, 0.5))
         self.assertTrue(got.weight.equal(torch.ones(2)))

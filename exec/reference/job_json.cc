@@ -43,31 +43,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json Common(const JobContext& context, const char* role) {
-  const ExecRequest& request = context.request;
-  return Json{
-      {"role", role},
-      {"task_id", request.task_id()},
-      {"weights_seed", context.seeds.weights},
-      {"forward_seeds", context.seeds.forward},
-      {"device", context.device},
-      {"device_model", request.device_model().empty() ? "l40s" : request.device_model()},
-      {"time_limit_s", context.time_limit_seconds},
-      {"measure_time", !request.skip_timing()},
-  };
-}
-
 // Sources come from a language model: bytes that are not UTF-8 become a replacement character.
 std::string Text(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-}
-
-// `object` with one more member. `value` is inserted as text: it can be large, and it was already
-// parsed once.
-std::string WithMember(const Json& object, const char* name, const std::string& value) {
-  std::string text = Text(object);
-  text.pop_back();
-  return absl::StrCat(text, ",\"", name, "\":", value, "}");
 }
 
 }  // namespace
@@ -86,37 +64,30 @@ int MaxVariants(const ExecRequest& request) {
 }
 
 std::string ReferenceJobJson(const JobContext& context) {
-  Json job = Common(context, "oracle");
-  if (context.request.rules() == RULES_ROBUST) {
+  const ExecRequest& request = context.request;
+  Json job{
+      {"role", "oracle"},
+      {"task_id", request.task_id()},
+      {"weights_seed", context.seeds.weights},
+      {"forward_seeds", context.seeds.forward},
+      {"device", context.device},
+      {"time_limit_s", context.time_limit_seconds},
+      {"measure_time", !request.skip_timing()},
+  };
+  if (request.rules() == RULES_ROBUST) {
     job["mode"] = "robust";
     job["variant_seeds"] = context.seeds.variants;
   }
-  if (context.request.probe_task()) job["probes"] = true;
-  job["reference_source"] = context.request.reference_source();
+  if (request.probe_task()) job["probes"] = true;
+  job["reference_source"] = request.reference_source();
   job["input_seeds"] = context.seeds.inputs;
-  job["calls"] = CallsOf(TrialsOf(context.request));
+  job["calls"] = CallsOf(TrialsOf(request));
   if (context.reference_processes != nullptr) job["host"] = true;
   if (context.host_memory_bytes > 0) job["own_memory"] = context.host_memory_bytes;
   if (context.has_all_memory) job["has_all_memory"] = true;
   if (context.keep_bytes > 0) job["keep_bytes"] = context.keep_bytes;
+  if (context.whole_bytes >= 0) job["whole_bytes"] = context.whole_bytes;
   return Text(job);
-}
-
-std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
-                          uint64_t in_bytes, uint64_t out_bytes) {
-  Json job = Common(context, "runner");
-  std::vector<uint64_t> seeds = context.seeds.forward;
-  if (seeds.size() > static_cast<size_t>(trials)) seeds.resize(trials);
-  job["forward_seeds"] = seeds;
-  job["candidate_source"] = context.request.candidate_source();
-  job["calls"] = CallsOf(trials);
-  if (context.request.rules() == RULES_PAPER) job["copy_parameters"] = false;
-  if (context.reference_processes != nullptr) {
-    job["windows"] = true;
-    job["in_bytes"] = in_bytes;
-    job["out_bytes"] = out_bytes;
-  }
-  return WithMember(job, "visible", visible);
 }
 
 }  // namespace tritonrl

@@ -1,5 +1,5 @@
-// The JSON objects that describe a job to the Python side, one for each role (format:
-// docs/protocol.md), and the seeds in them.
+// The JSON object that describes a reference's job to the Python side (format: docs/protocol.md),
+// and the seeds in it.
 #ifndef TRITONRL_EXEC_REFERENCE_JOB_JSON_H_
 #define TRITONRL_EXEC_REFERENCE_JOB_JSON_H_
 
@@ -15,7 +15,7 @@
 namespace tritonrl {
 
 struct JobSeeds {
-  uint64_t weights = 0;            // of the parameters; the candidate's job receives it too
+  uint64_t weights = 0;            // of the parameters
   std::vector<uint64_t> inputs;    // one per random trial; only the reference runner gets them
   std::vector<uint64_t> forward;   // one per trial: random layers draw the same on both sides
   std::vector<uint64_t> variants;  // one per further trial; only the reference runner gets them
@@ -43,32 +43,25 @@ int MaxVariants(const ExecRequest& request);
 // Data that all jobs of one request share.
 struct JobContext {
   const ExecRequest& request;
-  std::string device;  // "interpreter" or "cuda"
+  std::string device;  // of the reference: "cpu" or "cuda"
   JobSeeds seeds;
-  // Soft time limit, which the job checks between two launches. Its error message says more than
-  // that of a kill.
+  // Soft time limit, which the job checks between two calls. Its error message says more than that
+  // of a kill.
   double time_limit_seconds = 0;
   // The request's use of the GPU; null without a GPU.
   DeviceGate::Lease* lease = nullptr;
-  // The reference processes of the backend, which exchange tensors through shared GPU buffers.
-  // Null: references are separate jobs, and tensors go through shared memory on the CPU.
+  // The reference processes of the backend. Null: references are separate jobs.
   ReferenceProcessPool* reference_processes = nullptr;
-  // Reference processes hand inputs and expected outputs over in memory of the host, of so many
-  // bytes each, for candidates without data; 0: they keep them.
+  // Reference processes hand small tasks over in two memories of the host, of so many bytes each.
   int64_t host_memory_bytes = 0;
   // No other job uses the GPU's memory, so an out-of-memory error is final.
   bool has_all_memory = false;
   int64_t keep_bytes = 0;  // GPU memory that a reference process may keep; 0: its own default
+  // Tasks of more bytes stay in their reference process, and pass through windows; -1: its default.
+  int64_t whole_bytes = -1;
 };
 
 std::string ReferenceJobJson(const JobContext& context);
-
-// `visible` is the JSON layout of the tensors that candidates may see, from the reference runner;
-// `trials` is the number of inputs in it. `in_bytes` and `out_bytes` are the sizes of the shared
-// GPU buffers. The job contains neither the reference, nor the tolerance, nor the seeds and
-// names of inputs; of the rules it tells only whether parameters are copied.
-std::string RunnerJobJson(const JobContext& context, const std::string& visible, int trials,
-                          uint64_t in_bytes = 0, uint64_t out_bytes = 0);
 
 }  // namespace tritonrl
 

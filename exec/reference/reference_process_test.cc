@@ -50,7 +50,8 @@ class ReferenceProcessTest : public testing::Test {
     ExecRequest request;
     request.set_reference_source(reference);
     request.set_trials(1);
-    JobContext context{request, "interpreter", DeriveSeeds(SecretKey(), 0, 1), wall_seconds};
+    JobContext context{request, "cpu", DeriveSeeds(SecretKey(), 0, 1), wall_seconds};
+    context.host_memory_bytes = 4096;
     context.reference_processes =
         (reference_processes != nullptr ? reference_processes : reference_processes_).get();
     ExecLimits limits = pool_->limits();
@@ -62,16 +63,16 @@ class ReferenceProcessTest : public testing::Test {
   static inline std::shared_ptr<ReferenceProcessPool> reference_processes_;
 };
 
-TEST_F(ReferenceProcessTest, OpensSharedBuffersAndAnswersUntilItEnds) {
-  auto reference_result = Run("pass");
+TEST_F(ReferenceProcessTest, ExportsMemoryAndAnswersUntilItEnds) {
+  auto reference_result = Run("sizes = {'in_bytes': 4096}");
   ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   EXPECT_EQ(reference_result->shared_buffers.in_bytes, 4096u);
-  EXPECT_FALSE(reference_result->shared_buffers.in_turn);
+  EXPECT_FALSE(reference_result->has_memory());
   std::vector<int> fds;
-  const auto opened =
-      reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(), .fds = &fds});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ((*opened)["session"], 1);
+  const auto exported = reference_result->session->Ask({{"export", true}}, "exported",
+                                                       {.deadline = Soon(), .fds = &fds});
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_EQ(*exported, true);
   ASSERT_EQ(fds.size(), 2u);
   for (const int fd : fds) {
     EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
@@ -108,7 +109,7 @@ TEST_F(ReferenceProcessTest, WhoComesTooLateDoesNotHarmIt) {
   const auto reference_result = Run("pass");
   ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
   const auto late =
-      reference_result->session->Ask({{"open", true}}, "opened", {.deadline = Soon(-1)});
+      reference_result->session->Ask({{"export", true}}, "exported", {.deadline = Soon(-1)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
   EXPECT_TRUE(reference_result->session->alive());
   // A started order gets at least five seconds, whatever its deadline.
@@ -126,12 +127,12 @@ TEST_F(ReferenceProcessTest, OneThatEndsOrHangsIsGoneForGood) {
     ASSERT_TRUE(reference_result->ok()) << reference_result->run.outcome().message();
     const absl::Time begin = absl::Now();
     const auto answer = reference_result->session->Ask(
-        {{"open", true}}, "opened",
+        {{"fill", true}}, "filled",
         {.deadline = Soon(), .answer_timeout = absl::Milliseconds(300)});
     EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
     EXPECT_FALSE(reference_result->session->alive());
     EXPECT_TRUE(absl::IsUnavailable(
-        reference_result->session->Ask({{"open", 1}}, "opened", {.deadline = Soon()}).status()));
+        reference_result->session->Ask({{"fill", 1}}, "filled", {.deadline = Soon()}).status()));
     EXPECT_LT(absl::Now() - begin, absl::Seconds(50));
   }
 }
@@ -237,7 +238,7 @@ TEST_F(ReferenceProcessTest, ADeadOneIsMadeAgain) {
   bool cached = false;
   const auto make = [&] { return Run("import os\norder = lambda m: os._exit(1)"); };
   const auto first = cache.Get("a", Soon(), make, &cached);
-  EXPECT_FALSE(first->session->Ask({{"open", true}}, "opened", {.deadline = Soon()}).ok());
+  EXPECT_FALSE(first->session->Ask({{"fill", true}}, "filled", {.deadline = Soon()}).ok());
   const auto second = cache.Get("a", Soon(), make, &cached);
   EXPECT_FALSE(cached);
   EXPECT_TRUE(second->session->alive());

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/runfiles.h"
 #include "base/status.h"
 #include "exec/device_backend.h"
 #include "exec/outcome/classify_outcome.h"
@@ -65,13 +67,13 @@ absl::Status ReadExact(const Json& json, size_t count, MemoryReader* hidden,
 
 // Reads the layouts of inputs, arguments and state, which are in the visible memory.
 absl::Status ReadVisible(const Json& json, const ExecRequest& request, ReferenceResult* result) {
-  const bool elsewhere = !result->has_memory();
-  MemoryReader memory(elsewhere ? result->shared_buffers.in_bytes : result->visible.bytes());
+  MemoryReader memory(result->visible.bytes());
+  MemoryReader window(result->shared_buffers.in_bytes);
   for (const Json& inputs : json.at("inputs")) {
-    ASSIGN_OR_RETURN(std::vector<Leaf> leaves, memory.Read(inputs));
+    ASSIGN_OR_RETURN(std::vector<Leaf> leaves,
+                     (result->has_memory() ? memory : window).Read(inputs));
     result->inputs.push_back(std::move(leaves));
   }
-  const uint64_t end = memory.end();
   // Only checked: candidates get these layouts unchanged.
   for (const char* part : {"arguments", "state"}) {
     RETURN_IF_ERROR(memory.Read(json.at(part)).status());
@@ -81,9 +83,9 @@ absl::Status ReadVisible(const Json& json, const ExecRequest& request, Reference
     return absl::InvalidArgumentError("the reference made other inputs than it was asked for");
   }
   result->visible_layout = json.dump();
-  if (elsewhere) return absl::OkStatus();
+  if (result->visible.fd() < 0) return absl::OkStatus();  // nobody asked for its memory
   RETURN_IF_ERROR(result->visible.Seal());
-  return result->visible.Map(end).status();
+  return result->visible.Map(memory.end()).status();
 }
 
 // Reads the layouts of each call's results, which are in the hidden memory.
@@ -126,7 +128,7 @@ absl::Status ReadSize(const Json& json, const char* name, uint64_t* bytes) {
   return absl::OkStatus();
 }
 
-// Reads the sizes of the shared GPU buffers from a reference process's result object.
+// Reads the sizes of windows and of a call from a reference process's result object.
 absl::Status ReadSharedBufferSizes(const Json& json, SharedBufferSizes* shared_buffers) {
   uint64_t call = 0, device = 0;
   RETURN_IF_ERROR(ReadSize(json, "in_bytes", &shared_buffers->in_bytes));
@@ -135,7 +137,6 @@ absl::Status ReadSharedBufferSizes(const Json& json, SharedBufferSizes* shared_b
   RETURN_IF_ERROR(ReadSize(json, "device_bytes", &device));
   shared_buffers->call_bytes = static_cast<int64_t>(call);
   shared_buffers->device_bytes = static_cast<int64_t>(device);
-  shared_buffers->in_turn = json.at("visible").value("in_turn", false);
   return absl::OkStatus();
 }
 
@@ -157,8 +158,6 @@ absl::Status ReadMemory(const Json& json, const ExecRequest& request, ReferenceR
   result->shares_memory = json.at("shares_memory").get<bool>();
   result->mutates_inputs = json.at("mutates_inputs").get<bool>();
   result->has_buffers = json.at("has_buffers").get<bool>();
-  const Json& rate = json.at("bytes_per_second");
-  if (rate.is_number()) result->bytes_per_second = rate.get<double>();
   return absl::OkStatus();
 }
 
@@ -246,23 +245,41 @@ double ReferenceResult::MinOperations() const {
 
 int64_t SharedBufferSizes::CandidateBytes(int64_t inputs, int64_t outputs) const {
   constexpr int64_t kContext = int64_t{5} << 28;  // context, and the buffer that flushes the L2
-  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 5 * inputs +
-         3 * outputs + 2 * call_bytes;
+  const int64_t call = inputs + std::max(outputs, call_bytes);
+  return kContext + static_cast<int64_t>(in_bytes) + static_cast<int64_t>(out_bytes) + 3 * call +
+         call_bytes;
 }
+
+namespace {
+
+// Of the first of these lists.
+int64_t BytesOfFirst(const std::vector<std::vector<Leaf>>& lists) {
+  int64_t bytes = 0;
+  for (const Leaf& leaf : lists.empty() ? std::vector<Leaf>() : lists[0]) {
+    if (leaf.kind == Leaf::Kind::kTensor) bytes += leaf.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
 
 int64_t ReferenceResult::CandidateBytes() const {
-  int64_t in = 0, out = 0;
-  for (const Leaf& leaf : inputs.empty() ? std::vector<Leaf>() : inputs[0]) {
-    if (leaf.kind == Leaf::Kind::kTensor) in += leaf.bytes();
-  }
-  for (const Leaf& leaf : outputs.empty() ? std::vector<Leaf>() : outputs[0]) {
-    if (leaf.kind == Leaf::Kind::kTensor) out += leaf.bytes();
-  }
-  return shared_buffers.CandidateBytes(in, out);
+  return shared_buffers.CandidateBytes(BytesOfFirst(inputs), BytesOfFirst(outputs));
 }
 
-std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
-                                                    const ExecLimits& limits, absl::Time deadline) {
+absl::StatusOr<WorkerPoolOptions> ReferencePoolOptions(WorkerPoolOptions options) {
+  for (const char* file : {"exec/python/oracle_worker.py", "exec/compare/python/compare.py"}) {
+    ASSIGN_OR_RETURN(const std::string path, Runfile(file));
+    options.extra_python_dirs.push_back(DirName(path));
+  }
+  options.runner = "oracle_worker";
+  options.python_packages.clear();
+  options.cores = 0;  // references are trusted, and their operators use all cores
+  return options;
+}
+
+std::shared_ptr<ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
+                                              const ExecLimits& limits, absl::Time deadline) {
   auto result = std::make_shared<ReferenceResult>();
   JobReport report;
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/compare/tensor_layout.h"
@@ -20,26 +21,25 @@
 
 namespace tritonrl {
 
-// Sizes in bytes of a reference's shared GPU buffers and of its GPU memory.
+// Sizes in bytes of a reference's windows and of its GPU memory.
 struct SharedBufferSizes {
+  // Of the windows of one candidate, for the inputs and the output of one call; 0: there are none.
   uint64_t in_bytes = 0, out_bytes = 0;
-  bool in_turn = false;      // the buffer holds the inputs of one trial at a time
   int64_t call_bytes = 0;    // maximum memory of one call beyond inputs and weights
   int64_t device_bytes = 0;  // memory of the GPU; 0: unknown
 
   // Estimates the GPU memory that a run of a candidate needs, for the bytes of one trial's `inputs`
-  // and `outputs`. In the candidate's process: a context, three copies of the inputs (the current,
-  // the previous and the original ones), two of the outputs, and one call as in the reference. In
-  // the reference process, beyond the memory that it keeps anyway: two copies of the inputs, one of
-  // the outputs, and one call. Plus the shared GPU buffers.
+  // and `outputs`. In the executor: a context, one call as in the reference with a tag for each
+  // byte, and once more what torch makes before it is copied. In the reference's process, beyond
+  // the memory that it keeps anyway: one call. Plus the windows.
   int64_t CandidateBytes(int64_t inputs, int64_t outputs) const;
 };
 
 // The results of a reference for one seed. Immutable once made, and shared by all candidates of the
 // task.
 struct ReferenceResult {
-  // Outcome::OK or the reason why the reference cannot be used; operators, modelled time, device
-  // and versions of the reference.
+  // Outcome::OK or the reason why the reference cannot be used; operators, device and versions of
+  // the reference. The modelled time and device are added by ModelReference (exec/timing).
   ExecResult run;
 
   // Memory that candidates may see: constructor arguments, state, inputs of each trial. Sealed.
@@ -64,8 +64,9 @@ struct ReferenceResult {
   // if a probe could not be made.
   std::map<std::string, std::vector<std::optional<std::vector<Leaf>>>> probes;
 
-  // Set if a reference process serves. Unless has_memory(), it keeps all tensors: `visible` and
-  // `hidden` are empty, and offsets in `inputs` refer to the shared GPU buffer.
+  // Set if a reference process serves. Unless has_memory(), it keeps inputs and outputs: `visible`
+  // holds arguments and state alone, `hidden` is empty, and offsets in `inputs` refer to the
+  // window.
   std::shared_ptr<ReferenceSession> session;
   SharedBufferSizes shared_buffers;
 
@@ -73,10 +74,10 @@ struct ReferenceResult {
 
   bool mutates_inputs = false;  // the reference changes its inputs, so a candidate may too
   bool has_buffers = false;     // outputs may depend on the number of earlier forward calls
-  double bytes_per_second = 0;  // memory bandwidth of the modelled GPU; 0: unknown
+  double bytes_per_second = 0;  // memory bandwidth of the modelled GPU; 0: none is modelled
 
   // Whether all tensors are in `visible` and `hidden`.
-  bool has_memory() const { return session == nullptr || visible.fd() >= 0; }
+  bool has_memory() const { return shared_buffers.in_bytes == 0; }
   bool ok() const { return run.outcome().reason() == Outcome::OK; }
   // Memory of this result in this process.
   int64_t bytes() const;
@@ -92,11 +93,15 @@ struct ReferenceResult {
   double MinOperations() const;
 };
 
+// The options of a pool whose workers run references: those of `options` with their code instead of
+// candidates'. NotFound: the program's runfiles lack it.
+absl::StatusOr<WorkerPoolOptions> ReferencePoolOptions(WorkerPoolOptions options);
+
 // Runs the reference, a second time if the worker died during the first. Never returns null:
 // ReferenceResult::run says whether it succeeded. With context.reference_processes a result that is
 // ok() has a session.
-std::shared_ptr<const ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
-                                                    const ExecLimits& limits, absl::Time deadline);
+std::shared_ptr<ReferenceResult> RunReference(const JobContext& context, WorkerPool* pool,
+                                              const ExecLimits& limits, absl::Time deadline);
 
 }  // namespace tritonrl
 

@@ -37,18 +37,18 @@ class JobDialogueTest : public testing::Test {
     limits.set_wall_seconds(0.3);
     FakeClock clock;
     WaitedTime waited(&clock);
-    const std::string job = absl::StrCat(
-        R"J({"role": "runner", "device": "interpreter", "calls": [0], "measure_time": false, )J",
-        R"J("candidate_source": "import time; time.sleep()J", works_seconds, R"J()"})J");
+    const std::string job =
+        absl::StrCat(R"J({"role": "runner", "candidate_source": "import time; time.sleep()J",
+                     works_seconds, R"J(); control.ask({})"})J");
     std::optional<WaitedTime::Span> span(&waited);
     clock.Advance(held_up);
     auto dialogue = JobDialogue::Start(pool->get(), job, limits, absl::Now() + absl::Seconds(60),
                                        {}, {.waited = &waited});
     EXPECT_TRUE(dialogue.ok()) << dialogue.status();
-    (void)(*dialogue)->Next();  // the message of the only call, which the job sends after its work
+    (void)(*dialogue)->Next();  // the message that the job sends after its work
     span.reset();
     (*dialogue)->Send("{\"go\": true}");
-    while ((*dialogue)->Next().has_value()) (*dialogue)->Send("{\"done\": true}");
+    while ((*dialogue)->Next().has_value()) continue;
     return (*dialogue)->Finish();
   }
 };

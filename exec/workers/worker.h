@@ -43,7 +43,7 @@ class FrameReader {
 struct WorkerConfig {
   SandboxSpec sandbox;
   std::vector<std::string> command;  // the Python program, without the arguments that Start adds
-  std::string runner = "runner";     // Python module with run_job and, optionally, warm_up
+  std::string runner;                // Python module with run_job and, optionally, warm_up
   CgroupLimits cgroup;               // for worker and job together
   bool limit_data = true;            // RLIMIT_DATA on jobs (not with CUDA)
   bool seccomp = true;               // jobs get a system call filter; false: this kernel has none

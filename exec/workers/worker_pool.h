@@ -25,20 +25,20 @@ class StagedSources;
 
 struct WorkerPoolOptions {
   int workers = 1;
-  std::string device = "interpreter";  // "cuda" binds the GPU's device nodes
+  std::string device = "cpu";  // "cuda" binds the GPU's device nodes
   // CUDA_VISIBLE_DEVICES of jobs ("1", "GPU-..."); "": that of this process. Jobs use the first
   // GPU.
   std::string gpu;
   SandboxKind sandbox = SandboxKind::kBubblewrap;
   // Upper limits of a job; an unset field (0) takes its value from DefaultLimits().
   ExecLimits limits;
-  // Folder with worker.py and the runner's modules; "": exec/python from the program's runfiles.
+  // Folder with worker.py; "": exec/workers/python from the program's runfiles.
   std::string python_dir;
-  // Further folders of Python modules.
+  // Further folders of Python modules, such as the runner's.
   std::vector<std::string> extra_python_dirs;
   // Folders of Python packages, each imported by its folder's name.
   std::vector<std::string> python_packages;
-  std::string runner = "runner";
+  std::string runner;  // Python module with run_job; must be set
   // Cores that a worker and its job may use at once, if a cgroup can enforce it, so that a job that
   // forks or spins cannot starve other workers; 0: no limit.
   double cores = 4;

@@ -87,7 +87,6 @@ std::vector<std::string> DriverFolders() {
 void AddCuda(const std::string& gpu, SandboxSpec* sandbox,
              std::vector<std::string>* library_paths) {
   sandbox->devices = NvidiaDevices();
-  sandbox->env.emplace_back("TRITONRL_DEVICE", "cuda");
   // Loads each kernel at its first launch, which makes a context sooner.
   sandbox->env.emplace_back("CUDA_MODULE_LOADING", "LAZY");
   // Context creation is the slowest GPU operation of a job, and a GPU makes one context at a time.
@@ -197,7 +196,7 @@ absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(
     const WorkerPoolOptions& options) {
   std::vector<std::string> folders = {options.python_dir};
   if (options.python_dir.empty()) {
-    ASSIGN_OR_RETURN(std::string worker, Runfile("exec/python/worker.py"));
+    ASSIGN_OR_RETURN(std::string worker, Runfile("exec/workers/python/worker.py"));
     folders[0] = DirName(worker);
   }
   folders.insert(folders.end(), options.extra_python_dirs.begin(), options.extra_python_dirs.end());

@@ -36,7 +36,7 @@ class StagedSources {
   const int lock_;  // locked while this object lives
 };
 
-// Copies the folder of worker.py and the runner, then options.extra_python_dirs and
+// Copies the folder of worker.py, then options.extra_python_dirs and
 // options.python_packages.
 absl::StatusOr<std::unique_ptr<StagedSources>> StagePythonSources(const WorkerPoolOptions& options);
 

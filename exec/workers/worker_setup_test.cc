@@ -93,7 +93,7 @@ TEST(WorkerSetupTest, AGpuIsChosenByThePool) {
   unsetenv("CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(visible("cuda", "3"), "3");
   EXPECT_EQ(visible("cuda", ""), "none");
-  EXPECT_EQ(visible("interpreter", "3"), "");
+  EXPECT_EQ(visible("cpu", "3"), "");
   setenv("CUDA_VISIBLE_DEVICES", "5,6", 1);
   EXPECT_EQ(visible("cuda", ""), "5,6");
   EXPECT_EQ(visible("cuda", "6"), "6");

@@ -51,8 +51,7 @@ def main():
     start = time.monotonic()
     gc.disable()  # a tenth of the time of importing torch is a search for garbage that is none
     runner = importlib.import_module(runner_name)
-    # A runner can name another module that warms it up.
-    warm_up = getattr(importlib.import_module(getattr(runner, "WARMED_BY", runner_name)), "warm_up", None)
+    warm_up = getattr(runner, "warm_up", None)
     if warm_up is not None:
         warm_up()
     gc.collect()

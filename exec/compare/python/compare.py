@@ -65,14 +65,6 @@ class Difference:
         }
 
 
-def other_kind(elements, parts=1):
-    """A Difference in which nothing is right, as the result has another shape or type."""
-    found = Difference(parts)
-    found.bad, found.largest, found.got = max(1, elements), math.inf, (math.nan,) * parts
-    found.error = math.inf
-    return found
-
-
 def _parts(flat):
     """The elements as float64: (real,) or (real, imaginary)."""
     if flat.dtype == torch.bool:
@@ -114,11 +106,19 @@ def _stretches(dtype, raw, elements):
         yield first, behind, raw[first * dtype.itemsize : behind * dtype.itemsize].clone().view(dtype)
 
 
+def _same_bytes(a, b):
+    """As larger elements where that is possible, which are faster to compare."""
+    fits = all(x.numel() % 8 == 0 and x.storage_offset() % 8 == 0 for x in (a, b))
+    return a.view(torch.int64).equal(b.view(torch.int64)) if fits else a.equal(b)
+
+
 @plain_torch()
 def compare(want, raw, atol, rtol):
     """Difference of `raw`, bytes of elements like those of the flat tensor `want`, from it: right is what lies within
     atol + rtol * |want|; NaN where NaN is wanted, and infinity where that very one is."""
     result = Difference(2 if want.is_complex() else 1)
+    if _same_bytes(want.view(torch.uint8), raw):
+        return result
     for first, behind, got in _stretches(want.dtype, raw, want.numel()):
         a, b = _parts(want[first:behind]), _parts(got)
         error = _size(tuple(y - x for x, y in zip(a, b)))

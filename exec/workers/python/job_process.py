@@ -2,7 +2,6 @@
 
 import faulthandler
 import fcntl
-import inspect
 import json
 import os
 import signal
@@ -124,23 +123,14 @@ def run(isolation, limits, job, runner, result_fd, out_fd, passed):
             os._exit(71)
     try:
         job = dict(job, work_dir=isolation.work_dir, fds=numbers)
-        handed_over = []
-
-        def hand_over(result):
-            _flush()
-            handed_over.append(True)
-            _send({"result": for_json(result)})
-
-        arguments = (job, lambda phase: _send({"phase": str(phase)}), hand_over)
-        result = runner.run_job(*arguments[: len(inspect.signature(runner.run_job).parameters)])
-        if not handed_over:
-            hand_over(result)
+        result = runner.run_job(job, lambda phase: _send({"phase": str(phase)}))
         _flush()
+        _send({"result": for_json(result)})
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:
-        # The runner catches what a candidate raises; this is for what slipped through.
+        # Runners catch what programs raise; this is for what slipped through.
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(status & 0xFF)
