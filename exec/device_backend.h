@@ -40,7 +40,7 @@ class DeviceBackend {
   // Number of requests that run at the same time.
   virtual int concurrency() const = 0;
 
-  // "interpreter" or "cuda".
+  // "native" or "cuda".
   virtual std::string name() const = 0;
 
   // True when a roofline model computes the times. Every display of such a time must say so.

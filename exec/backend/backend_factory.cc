@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -19,7 +20,7 @@ namespace tritonrl {
 namespace {
 
 // A task of the mini suite takes about 100 KB.
-constexpr int64_t kInterpreterCacheBytes = 256 << 20;
+constexpr int64_t kCpuCacheBytes = 256 << 20;
 // Holds inputs and outputs of a dozen tasks at KernelBench's full shapes.
 constexpr int64_t kCudaCacheBytes = int64_t{16} << 30;
 // An executor with a GPU keeps the driver's memory, libraries' and that of copies.
@@ -50,13 +51,13 @@ absl::Status CheckGpu() {
 // As StartPools, with executors that start meanwhile; the candidates' processes hold no data.
 absl::StatusOr<BackendPools> StartPoolsWithExecutors(WorkerPoolOptions options,
                                                      const ExecutorPoolOptions& executor_options,
-                                                     int64_t cache_bytes, bool shared_buffers,
-                                                     const std::string& reference_device = "") {
+                                                     int64_t cache_bytes, bool reference_processes,
+                                                     const std::string& reference_device) {
   auto executors =
       std::async(std::launch::async, [&] { return ExecutorPool::Create(executor_options); });
   ASSIGN_OR_RETURN(options, ClientPoolOptions(std::move(options)));
-  ASSIGN_OR_RETURN(BackendPools pools,
-                   StartPools(std::move(options), cache_bytes, shared_buffers, reference_device));
+  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), cache_bytes,
+                                                  reference_processes, reference_device));
   ASSIGN_OR_RETURN(pools.executors, executors.get());
   return pools;
 }
@@ -65,14 +66,10 @@ absl::StatusOr<BackendPools> StartPoolsWithExecutors(WorkerPoolOptions options,
 
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name) {
   if (name == "auto") return BackendKind::kAuto;
-  if (name == "interpreter") return BackendKind::kInterpreter;
   if (name == "native") return BackendKind::kNative;
   if (name == "cuda") return BackendKind::kCuda;
-  if (name == "native_cuda") return BackendKind::kNativeCuda;
   return absl::InvalidArgumentError(
-      absl::StrCat("backend \"", name,
-                   "\" is unknown; use \"auto\", \"interpreter\", \"native\", "
-                   "\"cuda\" or \"native_cuda\""));
+      absl::StrCat("backend \"", name, "\" is unknown; use \"auto\", \"native\" or \"cuda\""));
 }
 
 bool HasNvidiaGpu() {
@@ -86,35 +83,33 @@ bool HasNvidiaGpu() {
   return control && gpu;
 }
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options) {
-  options.device = "interpreter";
-  ASSIGN_OR_RETURN(BackendPools pools, StartPools(std::move(options), kInterpreterCacheBytes,
-                                                  /*shared_buffers=*/false));
-  return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
-}
+namespace {
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options) {
-  options.device = "interpreter";
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNative(WorkerPoolOptions options,
+                                                           std::optional<int64_t> whole_bytes) {
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   ExecutorPoolOptions executor_options;
   executor_options.count = options.workers;
   executor_options.process.threads = std::max(1, cores / std::max(1, options.workers));
   ASSIGN_OR_RETURN(BackendPools pools,
-                   StartPoolsWithExecutors(std::move(options), executor_options,
-                                           kInterpreterCacheBytes, /*shared_buffers=*/false));
-  return std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, std::move(pools));
+                   StartPoolsWithExecutors(std::move(options), executor_options, kCpuCacheBytes,
+                                           /*reference_processes=*/whole_bytes.has_value(), "cpu"));
+  pools.whole_bytes = whole_bytes.value_or(-1);
+  return std::make_unique<PythonBackend>("cpu", std::move(pools));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options) {
+  return StartNative(std::move(options), std::nullopt);
+}
+
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackendWithWindows(
+    WorkerPoolOptions options, int64_t whole_bytes) {
+  return StartNative(std::move(options), whole_bytes);
 }
 
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options) {
-  RETURN_IF_ERROR(CheckGpu());
-  options.device = "cuda";
-  options.limits = WithGpuDefaults(options.limits);
-  ASSIGN_OR_RETURN(BackendPools pools,
-                   StartPools(std::move(options), kCudaCacheBytes, /*shared_buffers=*/true));
-  return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
-}
-
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPoolOptions options) {
   RETURN_IF_ERROR(CheckGpu());
   options.limits = WithGpuDefaults(options.limits);
   ExecutorPoolOptions executor_options;
@@ -124,8 +119,8 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPool
   executor_options.max_resident_bytes = kCudaExecutorBytes;
   ASSIGN_OR_RETURN(BackendPools pools,
                    StartPoolsWithExecutors(std::move(options), executor_options, kCudaCacheBytes,
-                                           /*shared_buffers=*/true, "cuda"));
-  return std::make_unique<PythonBackend>("cuda", /*modelled=*/false, std::move(pools));
+                                           /*reference_processes=*/true, "cuda"));
+  return std::make_unique<PythonBackend>("cuda", std::move(pools));
 }
 
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions& options) {
@@ -136,14 +131,12 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
     kind = HasNvidiaGpu() ? BackendKind::kCuda : BackendKind::kNative;
   }
   pool.workers = options.workers;
-  if (kind == BackendKind::kCuda || kind == BackendKind::kNativeCuda) {
+  if (kind == BackendKind::kCuda) {
     if (pool.workers == 0) pool.workers = 1;
-    return kind == BackendKind::kCuda ? StartCudaBackend(std::move(pool))
-                                      : StartNativeCudaBackend(std::move(pool));
+    return StartCudaBackend(std::move(pool));
   }
   if (pool.workers == 0) pool.workers = std::max(1u, std::thread::hardware_concurrency());
-  return kind == BackendKind::kNative ? StartNativeBackend(std::move(pool))
-                                      : StartInterpreterBackend(std::move(pool));
+  return StartNativeBackend(std::move(pool));
 }
 
 }  // namespace tritonrl

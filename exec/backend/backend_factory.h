@@ -13,15 +13,12 @@
 namespace tritonrl {
 
 enum class BackendKind {
-  kAuto,         // CUDA when this machine has an NVIDIA GPU, else native
-  kInterpreter,  // compiles for sm_89, executes on the CPU, models the time
-  kNative,       // the same with an executor that holds all data: candidates have none
-  kCuda,         // compiles, executes and times on the GPU
-  kNativeCuda,   // the same with an executor that holds all data: candidates have none
+  kAuto,    // CUDA when this machine has an NVIDIA GPU, else native
+  kNative,  // compiles for sm_89, executes on the CPU, models the time
+  kCuda,    // compiles, executes and times on the GPU
 };
 
-// Parses "auto", "interpreter", "native", "cuda" or "native_cuda". InvalidArgument lists the valid
-// names.
+// Parses "auto", "native" or "cuda". InvalidArgument lists the valid names.
 absl::StatusOr<BackendKind> ParseBackendKind(const std::string& name);
 
 struct BackendOptions {
@@ -30,7 +27,7 @@ struct BackendOptions {
   // How candidates are confined: "bubblewrap" or "none". MakeBackend fails if this machine does not
   // support bubblewrap; it never falls back to "none".
   std::string sandbox = "bubblewrap";
-  WorkerPoolOptions pool;  // limits and time-outs; MakeBackend sets device, workers and sandbox
+  WorkerPoolOptions pool;  // limits and time-outs; MakeBackend sets workers and sandbox
 };
 
 // Starts the workers (each imports torch and Triton, which takes some seconds) and returns once the
@@ -42,21 +39,19 @@ absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions&
 bool HasNvidiaGpu();
 
 // Starts a backend that compiles candidates for sm_89, executes them on the CPU and models their
-// time. Sets options.device; keeps the other options.
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartInterpreterBackend(WorkerPoolOptions options);
-
-// Starts a backend as the one above whose candidates never hold data: their processes send commands
-// to executors, which are other processes (exec/client_run, exec/executor).
+// time. As everywhere, candidates hold no data: their processes send commands to executors, which
+// are other processes (exec/client_run, exec/executor).
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options);
+// The same with reference processes, as on a GPU: tasks of more than `whole_bytes` pass through
+// windows. For tests.
+absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackendWithWindows(
+    WorkerPoolOptions options, int64_t whole_bytes);
 
-// Starts a backend that compiles, executes and times candidates on the GPU. Limits that `options`
-// leaves unset get defaults for a GPU. With more than one worker, checks share the GPU; a timing
-// run is alone on it. FailedPrecondition: this machine has no GPU.
+// Starts a backend that compiles, executes and times candidates on the GPU, which their own
+// processes do not see (exec/device/cuda). Limits that `options` leaves unset get defaults for a
+// GPU. With more than one worker, checks share the GPU; a timing run is alone on it.
+// FailedPrecondition: this machine has no GPU.
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options);
-
-// Starts a backend as the one above whose candidates never hold data, nor see the GPU: executors
-// run and time what they ask for (exec/device/cuda). FailedPrecondition: this machine has no GPU.
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeCudaBackend(WorkerPoolOptions options);
 
 }  // namespace tritonrl
 

@@ -11,7 +11,8 @@ namespace tritonrl {
 namespace {
 
 constexpr int kElements = 1 << 20;
-constexpr double kSeconds = 60;  // a new context on a busy GPU takes a few seconds
+constexpr int64_t kMemoryBytes = 64 << 20;  // of a task that is not used
+constexpr double kSeconds = 60;             // a new context on a busy GPU takes a few seconds
 // A reference process needs a task to start; the checks do not use this one.
 constexpr char kProgram[] = R"(import torch
 class Model(torch.nn.Module):
@@ -32,6 +33,7 @@ absl::Status DeviceHealthChecker::Start(const ExecLimits& limits, absl::Time dea
   own.set_wall_seconds(std::min(kSeconds, limits.wall_seconds()));
   JobContext context{request, device_, DeriveSeeds(SecretKey(), 0, 1), own.wall_seconds()};
   context.reference_processes = reference_processes_.get();
+  context.host_memory_bytes = kMemoryBytes;
   const std::shared_ptr<const ReferenceResult> made =
       RunReference(context, reference_workers_, own, deadline);
   if (!made->ok()) return absl::UnavailableError(made->run.outcome().message());
@@ -59,9 +61,8 @@ absl::Status DeviceHealthChecker::Check(const ExecLimits& limits, absl::Time dea
   return sound;
 }
 
-void DeviceHealth::Note(Outcome::Reason reason, bool doubtful) {
+void DeviceHealth::Note(Outcome::Reason reason) {
   if (device_ != "cuda") return;
-  if (doubtful) reason = Outcome::CRASHED;
   switch (reason) {
     case Outcome::OUT_OF_BOUNDS:
     case Outcome::TIMEOUT:

@@ -16,7 +16,7 @@
 
 namespace tritonrl {
 
-// Owns a process with its own context on `device` ("interpreter" or "cuda"). Each check computes
+// Owns a process with its own context on `device` ("cpu" or "cuda"). Each check computes
 // integers in it and compares them with the CPU's. The process is kept between checks: a GPU that
 // fell off the bus fails in existing contexts too, and a check in an existing context takes
 // milliseconds, while a new context takes 0.2 s or more.
@@ -52,9 +52,8 @@ class DeviceHealth {
       : device_(device), checker_(device, reference_workers) {}
 
   // Call after each candidate. A crash, a hang or an illegal access on a GPU requires a check
-  // before the next candidate. `doubtful`: such an error happened in a call of forward that the
-  // outcome does not cover.
-  void Note(Outcome::Reason reason, bool doubtful = false);
+  // before the next candidate.
+  void Note(Outcome::Reason reason);
 
   // Call before each candidate. Returns at once if no check is required, else makes one check for
   // which all callers wait. After a failed check the next caller checks again. Errors as of

@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "exec/backend/python_backend.h"
+#include "exec/client_run/client_job.h"
 #include "exec/testing/pool_options.h"
 
 namespace tritonrl {
@@ -16,11 +17,12 @@ absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
 TEST(DeviceCheckTest, ADeviceThatComputesPasses) {
   WorkerPoolOptions options;
   options.workers = 1;
-  options.device = "interpreter";
-  auto pools = StartPools(std::move(options), 1 << 20, /*shared_buffers=*/true);
+  auto clients = ClientPoolOptions(std::move(options));
+  ASSERT_TRUE(clients.ok()) << clients.status();
+  auto pools = StartPools(*std::move(clients), 1 << 20, /*reference_processes=*/true);
   ASSERT_TRUE(pools.ok()) << pools.status();
   WorkerPool* const reference_workers = pools->reference_workers.get();
-  DeviceHealthChecker checker("interpreter", reference_workers);
+  DeviceHealthChecker checker("cpu", reference_workers);
   for (int i = 0; i < 3; ++i) {
     const absl::Status sound = checker.Check(reference_workers->limits(), Soon());
     EXPECT_TRUE(sound.ok()) << sound;
@@ -42,7 +44,7 @@ TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
   doubt.Note(Outcome::MISMATCH);
   EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 0);
-  doubt.Note(Outcome::OK, /*doubtful=*/true);
+  doubt.Note(Outcome::CRASHED);
   EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_FALSE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 2);
@@ -51,7 +53,7 @@ TEST(DeviceCheckTest, ADeviceThatAnswersNonsenseDoesNot) {
 TEST(DeviceCheckTest, WithoutAGpuThereIsNoDoubt) {
   auto pool = WorkerPool::Start(FakePoolOptions(1));
   ASSERT_TRUE(pool.ok()) << pool.status();
-  DeviceHealth doubt("interpreter", pool->get());
+  DeviceHealth doubt("cpu", pool->get());
   doubt.Note(Outcome::CRASHED);
   EXPECT_TRUE(doubt.EnsureHealthy((*pool)->limits(), Soon()).ok());
   EXPECT_EQ(doubt.checks(), 0);

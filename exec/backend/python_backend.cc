@@ -12,9 +12,9 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "exec/candidate/task_probes.h"
-#include "exec/client_run/client_run.h"
 #include "exec/outcome/classify_outcome.h"
 #include "exec/reference/job_json.h"
+#include "exec/timing/roofline.h"
 
 namespace tritonrl {
 namespace {
@@ -23,8 +23,9 @@ constexpr size_t kMaxSource = 2 << 20;
 constexpr int64_t kAllMemory = int64_t{1} << 50;  // more than any GPU has
 // Share of a GPU's memory that stays free, as allocators take more than is requested of them.
 constexpr double kFreeShare = 0.08;
-// GPU memory of one reference process: tensors that it keeps, and its context and weights.
+// GPU memory of one reference process: tensors that it keeps (at least), its context and weights.
 constexpr int64_t kKeptReferenceBytes = int64_t{2} << 30;
+constexpr int64_t kKeptReferencesPart = 4;  // of the GPU's memory, for all of them
 constexpr int64_t kReferenceProcessBytes = int64_t{1} << 30;
 // Share reserved while a reference runs for the first time, when its needs are unknown.
 constexpr int64_t kReferenceFileBytes = int64_t{1} << 40;
@@ -53,6 +54,7 @@ absl::Status CheckRequest(const ExecRequest& request) {
       return absl::InvalidArgumentError(absl::StrCat(task, "a tolerance must not be negative"));
     }
   }
+  RETURN_IF_ERROR(FindRooflineModel(request.device_model()).status());
   if (request.probe_task() && !request.reference_only()) {
     return absl::InvalidArgumentError(
         absl::StrCat(task, "probe_task is for requests with reference_only"));
@@ -79,26 +81,25 @@ ExecResult Failed(Outcome::Reason reason, const std::string& phase, const std::s
 }  // namespace
 
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
-                                        bool shared_buffers, const std::string& reference_device) {
+                                        bool reference_processes,
+                                        const std::string& reference_device) {
   ASSIGN_OR_RETURN(const SecretKey seed_key, InstallationKey());
   WorkerPoolOptions reference_options = options;
-  // With shared buffers each running candidate needs its reference process at the same time. One
-  // more worker lets a new process start while another is slow to free its memory, and the device
-  // check occupies one.
-  reference_options.workers = shared_buffers ? options.workers + 2 : (options.workers + 1) / 2;
+  // Each running candidate needs its reference process at the same time. One more worker lets a new
+  // process start while another is slow to free its memory, and the device check occupies one.
+  reference_options.workers = reference_processes ? options.workers + 2 : (options.workers + 1) / 2;
   reference_options.kept_bytes = cache_bytes;
   // Their processes may make files of memory for what they hand over.
-  if (shared_buffers) reference_options.limits.set_file_bytes(kReferenceFileBytes);
-  if (!reference_device.empty()) reference_options.device = reference_device;
-  reference_options.cores = 0;  // references are trusted, and their operators use all cores
+  if (reference_processes) reference_options.limits.set_file_bytes(kReferenceFileBytes);
+  reference_options.device = reference_device;
   // Tests have runners of their own, for both.
-  if (options.runner == "runner" || !options.python_packages.empty()) {
-    reference_options.runner = "oracle_worker";
+  if (!options.python_packages.empty()) {
+    ASSIGN_OR_RETURN(reference_options, ReferencePoolOptions(std::move(reference_options)));
   }
   auto reference_workers =
       std::async(std::launch::async, [&] { return WorkerPool::Start(reference_options); });
   BackendPools pools;
-  pools.shared_buffers = shared_buffers;
+  pools.reference_processes = reference_processes;
   auto runners = WorkerPool::Start(options);
   auto started = reference_workers.get();
   RETURN_IF_ERROR(runners.status());
@@ -110,19 +111,18 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   return pools;
 }
 
-PythonBackend::PythonBackend(std::string device, bool modelled, BackendPools pools)
+PythonBackend::PythonBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
-      modelled_(modelled),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
       // The memory that reference processes keep is not part of the gate's memory: NoteMemory
       // subtracts a fixed amount for each, so that no request waits for one of them to end.
-      reference_processes_(pools_.shared_buffers ? std::make_shared<ReferenceProcessPool>(
-                                                       pools_.reference_workers.get())
-                                                 : nullptr),
+      reference_processes_(pools_.reference_processes ? std::make_shared<ReferenceProcessPool>(
+                                                            pools_.reference_workers.get())
+                                                      : nullptr),
       // A reference process occupies a worker. At most as many as there are runners are in use, and
       // one worker must remain for the device check.
-      cache_(pools_.cache_bytes, pools_.shared_buffers ? pools_.runners->workers() : 0),
+      cache_(pools_.cache_bytes, pools_.reference_processes ? pools_.runners->workers() : 0),
       device_health_(device_, pools_.reference_workers.get()) {}
 
 DeviceMemory PythonBackend::memory() const {
@@ -130,10 +130,14 @@ DeviceMemory PythonBackend::memory() const {
   return {.shared_out = state.memory, .reserved = state.reserved};
 }
 
+int64_t PythonBackend::KeptBytes(int64_t device_bytes) const {
+  return std::max(kKeptReferenceBytes, device_bytes / kKeptReferencesPart / concurrency());
+}
+
 void PythonBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
   const int64_t reference_processes =
-      concurrency() * (kKeptReferenceBytes + kReferenceProcessBytes) + kReferenceProcessBytes;
+      concurrency() * (KeptBytes(device_bytes) + kReferenceProcessBytes) + kReferenceProcessBytes;
   memory_bytes_ = std::max(static_cast<int64_t>(free) - reference_processes, device_bytes / 4);
   gate_.SetMemory(memory_bytes_);
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
@@ -173,14 +177,20 @@ std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext co
   };
   ExecLimits of_reference = limits;
   if (context.host_memory_bytes > 0) of_reference.set_file_bytes(context.host_memory_bytes);
+  const auto run = [&]() -> std::shared_ptr<const ReferenceResult> {
+    auto made = RunReference(context, pools_.reference_workers.get(), of_reference, deadline);
+    // The request's model is known: CheckRequest.
+    if (made->ok() && modelled()) ModelReference(context.request, made.get()).IgnoreError();
+    return made;
+  };
   const auto make = [&] {
     if (!Reserve(making_bytes_, context.lease, deadline)) return late();
-    auto made = RunReference(context, pools_.reference_workers.get(), of_reference, deadline);
+    auto made = run();
     if (!made->out_of_memory) return made;
     // Other requests may have used the memory, so the task is not at fault yet.
     if (!TakeMemory(context.lease, deadline)) return late();
     context.has_all_memory = true;
-    return RunReference(context, pools_.reference_workers.get(), of_reference, deadline);
+    return run();
   };
   auto reference_result = cache_.Get(key, deadline, make, cached);
   if (reference_result != nullptr && reference_result->shared_buffers.device_bytes > 0) {
@@ -207,17 +217,15 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
                                   std::shared_ptr<const ReferenceResult> reference_result) {
   CandidateRun run;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    run = pools_.executors != nullptr
-              ? RunClient(context, *reference_result, pools_.runners.get(), pools_.executors.get(),
-                          limits, deadline)
-              : RunCandidate(context, *reference_result, pools_.runners.get(), limits, deadline);
+    run = RunClient(context, *reference_result, pools_.runners.get(), pools_.executors.get(),
+                    limits, deadline);
     run.result.set_attempts(attempt);
     // Only a lack of device memory justifies a retry alone: a job that exceeded its own limit would
     // exceed it again, while all other requests wait.
     const bool out_of_memory = run.out_of_memory || run.result.outcome().device_memory();
     if (attempt == 2 || absl::Now() >= deadline) break;
     bool again = run.worker_died;
-    if (out_of_memory && pools_.shared_buffers) {
+    if (out_of_memory && pools_.reference_processes) {
       again = TakeMemory(context.lease, deadline);
       if (!again) run.result = Failed(Outcome::DEADLINE, "start", kTooLate);
     } else if (run.exchange_failed) {
@@ -235,27 +243,6 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
   return run;
 }
 
-void PythonBackend::Probe(const JobContext& context, const std::string& key,
-                          const ExecLimits& limits, absl::Time deadline,
-                          std::shared_ptr<const ReferenceResult> reference_result,
-                          ExecResult* result) {
-  absl::Status lost;
-  for (int attempt = 1; attempt <= 2; ++attempt) {
-    lost = ProbeTask(context.request, *reference_result, deadline, result);
-    result->set_attempts(attempt);
-    if (lost.ok()) return;
-    if (attempt == 2 || absl::Now() >= deadline || !pools_.shared_buffers) break;
-    if (absl::IsResourceExhausted(lost)) {  // other requests may have used the memory
-      if (!TakeMemory(context.lease, deadline)) break;
-      continue;
-    }
-    auto renewed = Renew(context, key, limits, deadline, reference_result);
-    if (renewed == nullptr) break;
-    reference_result = std::move(renewed);
-  }
-  SetOutcome(Outcome::INTERNAL_ERROR, Message(lost), result->mutable_outcome());
-}
-
 absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
@@ -264,12 +251,14 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
       DeriveSeeds(pools_.seed_key, request.seed(), TrialsOf(request), MaxVariants(request)),
       limits.wall_seconds()};
   context.reference_processes = reference_processes_.get();
-  context.keep_bytes = kKeptReferenceBytes;
-  if (pools_.executors != nullptr && pools_.shared_buffers) {
+  if (pools_.reference_processes) {
+    const auto gpu = pools_.executors->gpu();
+    context.keep_bytes = KeptBytes(gpu.has_value() ? gpu->total_bytes : 0);
     context.host_memory_bytes = pools_.runners->limits().memory_bytes();
+    context.whole_bytes = pools_.whole_bytes;
   }
   std::optional<DeviceGate::Lease> lease;
-  if (!modelled() || pools_.shared_buffers) {
+  if (!modelled() || pools_.reference_processes) {
     lease.emplace(&gate_, deadline);
     if (!lease->ok() || !lease->Reserve(0, deadline)) {
       return Failed(Outcome::DEADLINE, "start", kTooLate);
@@ -296,17 +285,14 @@ absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::
     ExecResult result = reference_result->run;
     result.set_reference_cached(cached);
     if (!reference_result->ok() || !request.probe_task()) return result;
-    if (!Admit(*reference_result, context.lease, deadline)) {
-      return Failed(Outcome::DEADLINE, "reference", kTooLate);
-    }
-    Probe(context, key, limits, deadline, reference_result, &result);
+    ProbeTask(request, *reference_result, &result);
     return result;
   }
   if (!Admit(*reference_result, context.lease, deadline)) {
     return Failed(Outcome::DEADLINE, "start", kTooLate);
   }
   CandidateRun run = RunOn(context, key, limits, deadline, reference_result);
-  device_health_.Note(run.result.outcome().reason(), run.device_doubtful);
+  device_health_.Note(run.result.outcome().reason());
   run.result.set_reference_cached(cached);
   return run.result;
 }

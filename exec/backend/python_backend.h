@@ -1,5 +1,5 @@
-// The device backend that executes in Python workers: one worker pool for references, one for
-// candidates, and a cache of the references' results.
+// The device backend: a worker pool for references, one for candidates' processes, executors that
+// hold all data, and a cache of the references' results.
 #ifndef TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 #define TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
 
@@ -10,7 +10,7 @@
 
 #include "base/secret_key.h"
 #include "exec/backend/device_health.h"
-#include "exec/candidate/candidate_run.h"
+#include "exec/client_run/client_run.h"
 #include "exec/device_backend.h"
 #include "exec/device_gate.h"
 #include "exec/executor/executor.h"
@@ -21,31 +21,32 @@ namespace tritonrl {
 
 // Workers of one backend. A candidate never runs in a worker that runs references.
 struct BackendPools {
-  std::unique_ptr<WorkerPool> runners;            // for candidates
+  std::unique_ptr<WorkerPool> runners;            // candidates' processes (exec/client)
   std::unique_ptr<WorkerPool> reference_workers;  // for references
   int64_t cache_bytes = 0;                        // capacity of the cache of references' results
-  // References run in long-lived reference processes, which exchange tensors with candidates
-  // through shared GPU buffers (reference_process.h).
-  bool shared_buffers = false;
-  // If set, candidates hold no data: `runners` are their processes (exec/client), and these execute
-  // what they ask for. References' tensors are in memory of the host then.
+  // References run in long-lived reference processes (reference_process.h), which time them too.
+  bool reference_processes = false;
+  // JobContext::whole_bytes.
+  int64_t whole_bytes = -1;
+  // Execute what candidates ask for; must be set.
   std::unique_ptr<Executors> executors;
   SecretKey seed_key;  // of the seeds of all jobs
 };
 
 // Starts both pools, with the key of this installation; options.workers is the number of runners.
-// With `shared_buffers` (for GPUs and tests) there are two more reference workers than runners.
-// Without it there is one reference worker for two runners, because the cached result of a
-// reference usually serves several candidates. `reference_device`: "" is that of `options`.
+// With `reference_processes` (for GPUs and tests) there are two more reference workers than
+// runners. Without it there is one reference worker for two runners, because the cached result of a
+// reference usually serves several candidates. `reference_device` is "cpu" or "cuda". The caller
+// sets `executors`.
 absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache_bytes,
-                                        bool shared_buffers,
-                                        const std::string& reference_device = "");
+                                        bool reference_processes,
+                                        const std::string& reference_device = "cpu");
 
 class PythonBackend : public DeviceBackend {
  public:
-  // `device` is the runner's name of the device: "interpreter" or "cuda". `modelled` says whether a
-  // roofline model computes the times.
-  PythonBackend(std::string device, bool modelled, BackendPools pools);
+  // `device` is that of references and executors: "cpu" or "cuda". Times are modelled by a roofline
+  // on "cpu".
+  PythonBackend(std::string device, BackendPools pools);
 
   // Measured times are taken while no other request uses the GPU.
   // If the worker dies during a job, the job is run once more; if the second worker dies too, the
@@ -58,8 +59,8 @@ class PythonBackend : public DeviceBackend {
 
   DeviceMemory memory() const override;
   int concurrency() const override { return pools_.runners->workers(); }
-  std::string name() const override { return device_; }
-  bool modelled() const override { return modelled_; }
+  std::string name() const override { return modelled() ? "native" : "cuda"; }
+  bool modelled() const override { return device_ != "cuda"; }
   std::string sandbox_description() const override { return pools_.runners->sandbox_description(); }
   const WorkerPool& pool() const { return *pools_.runners; }
   const WorkerPool& reference_pool() const { return *pools_.reference_workers; }
@@ -73,6 +74,8 @@ class PythonBackend : public DeviceBackend {
                                                       bool* cached);
   // Sets the memory that requests may reserve; `device_bytes` is the GPU's memory as a reference
   // process reports it.
+  // What one reference process may keep.
+  int64_t KeptBytes(int64_t device_bytes) const;
   void NoteMemory(int64_t device_bytes);
   // Waits until the memory that a candidate of this reference is likely to need is reserved. False
   // if the deadline passed.
@@ -90,21 +93,14 @@ class PythonBackend : public DeviceBackend {
   std::shared_ptr<const ReferenceResult> Renew(
       const JobContext& context, const std::string& key, const ExecLimits& limits,
       absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result);
-  // Writes the task's probes into `result`. Retries once after a failure that the task need not
-  // have caused.
-  void Probe(const JobContext& context, const std::string& key, const ExecLimits& limits,
-             absl::Time deadline, std::shared_ptr<const ReferenceResult> reference_result,
-             ExecResult* result);
   // Runs the candidate. Retries once after a failure that the candidate need not have caused.
   CandidateRun RunOn(const JobContext& context, const std::string& key, const ExecLimits& limits,
                      absl::Time deadline, std::shared_ptr<const ReferenceResult> reference_result);
 
   const std::string device_;
-  const bool modelled_;
   const BackendPools pools_;
-  DeviceGate gate_;  // used if times are measured or there are shared GPU buffers
-  const std::shared_ptr<ReferenceProcessPool>
-      reference_processes_;  // null without shared GPU buffers
+  DeviceGate gate_;  // used if times are measured or there are reference processes
+  const std::shared_ptr<ReferenceProcessPool> reference_processes_;  // null without them
   ReferenceCache cache_;
   DeviceHealth device_health_;
   std::atomic<int64_t> making_bytes_{0};  // reserved while a reference runs for the first time

@@ -1,18 +1,21 @@
-// The robust rules on real candidates in the real runner: faults that the strict rules miss, and
+// The robust rules on real candidates in the real processes: faults that the strict rules miss, and
 // honest candidates that must pass.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "exec/testing/interpreter_suite.h"
+#include "absl/strings/str_split.h"
+#include "exec/testing/native_suite.h"
 #include "exec/testing/run_request.h"
 
 namespace tritonrl {
 namespace {
 
-class RobustTest : public InterpreterSuite {
+class RobustTest : public NativeSuite {
  protected:
   ExecResult Run(const std::string& reference, const std::string& candidate,
                  Rules rules = RULES_ROBUST) {
@@ -44,7 +47,7 @@ def row_sum(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + row, tl.sum(acc, 0).to(tl.float32))
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        y = torch.empty(x.shape[0])
+        y = torch.empty(x.shape[0], device=x.device)
         row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=64)
         return y
 )py";
@@ -64,7 +67,7 @@ def dot(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BK: tl.const
     tl.store(c + m[:, None] * N + n[None, :], acc.to(c.dtype.element_ty))
 class ModelNew(torch.nn.Module):
     def forward(self, a, b):
-        c = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype)
+        c = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device=a.device)
         dot[(1,)](a, b, c, a.shape[0], b.shape[1], a.shape[1], BK=64)
         return c
 )py";
@@ -240,7 +243,7 @@ def twice(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        both = torch.empty((2, *x.shape))
+        both = torch.empty((2, *x.shape), device=x.device)
         for y in both:
             twice[(2,)](x, y, x.numel(), BLOCK=256)
         return RESULT
@@ -280,25 +283,31 @@ class ModelNew(torch.nn.Module):
             Outcome::MISMATCH);
 }
 
-// The candidate searches its own process for the names of rules and variants.
+// An honest candidate searches its own process for the names of rules and variants. Its kernel runs
+// on inputs of another shape too.
 TEST_F(RobustTest, NothingTellsACandidateItsModeOrTheVariant) {
-  const std::string spy = R"py(
-import gc, torch, triton
+  const std::string search = R"py(
+import gc
 WORDS = [a + b for a, b in (("rob", "ust"), ("heavy", "_tailed"), ("shif", "ted"), ("variant", "_seeds"),
                             ("sla", "ck"), ("get_input", "_variants"))]
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        found = set()
-        for thing in gc.get_objects():
-            if isinstance(thing, dict) and "visible" in thing:
-                found |= {word for word in WORDS if word in repr(thing)}
-                found.add("job")
-        print("FOUND", sorted(found), flush=True)
-        return x
+def search():
+    found = set()
+    for thing in gc.get_objects():
+        if isinstance(thing, dict) and "task_id" in thing:
+            found |= {word for word in WORDS if word in repr(thing)}
+            found.add("job")
+    print("FOUND", sorted(found), flush=True)
 )py";
-  const ExecResult result = Run(kSoftmaxReference, spy);
-  EXPECT_EQ(result.outcome().reason(), Outcome::MISMATCH) << result.DebugString();
-  EXPECT_NE(result.output().find("FOUND ['job']"), std::string::npos) << result.output();
+  const std::string spy = absl::StrReplaceAll(absl::StrCat(search, kSoftmaxCandidate),
+                                              {{"return y", "search(); return y"}});
+  const std::string reference = absl::StrCat(
+      kSoftmaxReference, "def get_input_variants():\n    return [[torch.randn(3, 77)]]\n");
+  const ExecResult result = Run(reference, spy);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.DebugString();
+  const std::vector<std::string> told = absl::StrSplit(result.output(), '\n', absl::SkipEmpty());
+  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()),
+            std::set<std::string>{"FOUND ['job']"});
+  EXPECT_GE(told.size(), 3u);
 }
 
 }  // namespace

@@ -35,6 +35,25 @@ OutputAccess AccessInMemory(const ExecRequest& request, const ReferenceResult& r
   return access;
 }
 
+std::vector<int> FollowedLeaves(const ReferenceResult& reference_result, int trial, size_t call,
+                                const std::vector<Leaf>& output) {
+  std::vector<int> leaves;
+  const std::vector<Leaf>& first = reference_result.outputs[0];
+  if (call == 1 || reference_result.trial_names[trial] != "random" ||
+      output.size() != first.size()) {
+    return leaves;
+  }
+  for (size_t i = 0; i < output.size(); ++i) {
+    if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
+        output[i].elements == 0 || output[i].shape != first[i].shape ||
+        !SupportsSensitivityCheck(output[i].type)) {
+      continue;
+    }
+    leaves.push_back(static_cast<int>(i));
+  }
+  return leaves;
+}
+
 Comparison CallJudge::Compare(size_t call, const std::vector<Leaf>& output) {
   Comparison unknown;
   unknown.equal = false;
@@ -55,18 +74,9 @@ bool CallJudge::Judge(int trial, size_t call, const std::vector<Leaf>& output) {
 }
 
 void CallJudge::NoteFollowing(int trial, size_t call, const std::vector<Leaf>& output) {
-  if (call == 1 || reference_result_.trial_names[trial] != "random") return;
-  const std::vector<Leaf>& first = reference_result_.outputs[0];
-  if (output.size() != first.size()) return;
-  found_.following.resize(output.size());
-  for (size_t i = 0; i < output.size(); ++i) {
-    if (output[i].kind != Leaf::Kind::kTensor || !output[i].offset.has_value() ||
-        output[i].elements == 0 || output[i].shape != first[i].shape ||
-        !SupportsSensitivityCheck(output[i].type)) {
-      continue;
-    }
-    found_.following[i].Add(
-        Answered(access_.follow(call, static_cast<int>(i), output[i]), InputSensitivity()));
+  found_.following.resize(std::max(found_.following.size(), output.size()));
+  for (const int i : FollowedLeaves(reference_result_, trial, call, output)) {
+    found_.following[i].Add(Answered(access_.follow(call, i, output[i]), InputSensitivity()));
   }
 }
 

@@ -33,6 +33,11 @@ struct OutputAccess {
 OutputAccess AccessInMemory(const ExecRequest& request, const ReferenceResult& reference_result,
                             std::function<absl::string_view()> memory);
 
+// The tensors of a right output of call `call`, on the inputs of `trial`, whose elements are to
+// follow the inputs (CallJudge::NoteFollowing).
+std::vector<int> FollowedLeaves(const ReferenceResult& reference_result, int trial, size_t call,
+                                const std::vector<Leaf>& output);
+
 // Notes in RunFindings what it finds: wrong, repeated, max_error, robust, following.
 class CallJudge {
  public:

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "exec/candidate/follow_up.h"
+#include "exec/candidate/ablation.h"
 #include "exec/compare/input_sensitivity.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/messages.pb.h"
 #include "exec/reference/reference_runner.h"
-#include "exec/timing/timing_rounds.h"
+#include "exec/timing/timing_result.h"
 
 namespace tritonrl {
 
@@ -25,15 +25,13 @@ struct RunFindings {
   std::optional<double> max_error;
   RobustEvidence robust;
   std::vector<InputSensitivity>
-      following;           // by leaf of the outputs, over trials with random inputs
-  absl::Status violation;  // it handed over something that makes no sense
+      following;  // by leaf of the outputs, over trials with random inputs
   std::optional<TimingResult> timing;
-  bool asked = false;  // it came to its end and asked what comes
-  FollowUpResult follow_up;
+  AblationResult ablation;
 };
 
-// Sets the final outcome in `result`, which holds what the process reported of itself, from the
-// findings of the supervisor.
+// Sets the final outcome in `result`, which holds what the executor saw, from the findings of the
+// supervisor. RUNTIME_COMPUTE, where `result` has it, stays although outputs differ.
 void Conclude(const ExecRequest& request, const ReferenceResult& reference_result,
               const RunFindings& found, ExecResult* result);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -15,15 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
-#include "exec/candidate/window_exchange.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/compare/tensor_layout.h"
 #include "exec/reference/job_json.h"
 
 namespace tritonrl {
 namespace {
-
-using Json = nlohmann::json;
 
 // What stands in for the outputs of one call.
 struct Forged {
@@ -35,10 +31,6 @@ struct Forged {
 
 // Of one call; nothing where the probe cannot be made.
 using Maker = std::function<std::optional<Forged>(size_t call)>;
-
-// How what a probe puts in place of the outputs of one call compares; nothing where it cannot be
-// made. An error is an infrastructure error.
-using Comparer = std::function<absl::StatusOr<std::optional<Comparison>>(size_t call)>;
 
 // Writes the bytes of a leaf; false if it cannot.
 using Fill = std::function<bool(size_t leaf, char* bytes)>;
@@ -111,28 +103,23 @@ std::string ConstantOf(const Leaf& leaf, absl::string_view memory, Constant cons
 
 class Prober {
  public:
-  Prober(const ExecRequest& request, const ReferenceResult& reference_result, absl::Time deadline)
+  Prober(const ExecRequest& request, const ReferenceResult& reference_result)
       : request_(request),
         reference_result_(reference_result),
-        deadline_(deadline),
         calls_(CallsOf(static_cast<int>(reference_result.inputs.size()))) {}
 
-  // False, and `lost` says why, if the reference process failed.
-  absl::Status Run(ExecResult* result) {
-    absl::Status lost;
-    const auto add = [&](const char* name, const std::function<Maker()>& make) {
-      const Comparer compare = reference_result_.has_memory() ? CompareHere(make()) : AskHost(name);
-      if (lost.ok()) lost = Try(name, compare, result->add_probes());
+  void Run(ExecResult* result) {
+    const auto add = [&](const char* name, const Maker& make) {
+      Try(name, make, result->add_probes());
     };
-    add("zeros", [this] { return ZeroMaker(); });
-    add("constant_mean", [this] { return ConstantMaker(Constant::kMean); });
-    add("constant_first", [this] { return ConstantMaker(Constant::kFirst); });
-    add("constant_middle", [this] { return ConstantMaker(Constant::kPostAttention); });
-    add("identity", [this] { return [this](size_t call) { return Identity(call); }; });
-    add("half_output", [this] { return [this](size_t call) { return HalfOutput(call); }; });
-    add("half_input", [this] { return MadeByReference("half_input"); });
-    add("low_precision", [this] { return MadeByReference("low_precision"); });
-    RETURN_IF_ERROR(lost);
+    add("zeros", ZeroMaker());
+    add("constant_mean", ConstantMaker(Constant::kMean));
+    add("constant_first", ConstantMaker(Constant::kFirst));
+    add("constant_middle", ConstantMaker(Constant::kPostAttention));
+    add("identity", [this](size_t call) { return Identity(call); });
+    add("half_output", [this](size_t call) { return HalfOutput(call); });
+    add("half_input", MadeByReference("half_input"));
+    add("low_precision", MadeByReference("low_precision"));
     // Rounding that changes nothing (of integers, say) is no loss of precision.
     TaskProbe* rounded = result->mutable_probes(result->probes_size() - 1);
     if (rounded->passes() && rounded->max_error() == 0) {
@@ -140,53 +127,9 @@ class Prober {
       rounded->set_passes(false);
       rounded->set_text("rounding changes nothing here");
     }
-    return absl::OkStatus();
   }
 
  private:
-  // By what a maker makes here.
-  Comparer CompareHere(Maker maker) {
-    return
-        [this, maker = std::move(maker)](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
-          const std::optional<Forged> forged = maker(call);
-          if (!forged.has_value()) return std::nullopt;
-          return CompareOutputs({reference_result_.outputs[call], hidden_},
-                                {forged->leaves, forged->view()},
-                                reference_result_.ToleranceOf(request_, call));
-        };
-  }
-
-  // By the process that has the tensors, which makes the same.
-  Comparer AskHost(const std::string& name) {
-    return [this, name](size_t call) -> absl::StatusOr<std::optional<Comparison>> {
-      const Tolerance tolerance = reference_result_.ToleranceOf(request_, call);
-      std::vector<Leaf> leaves = reference_result_.outputs[call];
-      for (Leaf& leaf : leaves) {
-        if (leaf.kind == Leaf::Kind::kNumber && name == "zeros") leaf.number = 0;
-      }
-      bool made = true;
-      const auto compare = [&](int index, const Leaf& want,
-                               const Leaf&) -> absl::StatusOr<Difference> {
-        Json order = ToleranceJson(tolerance, index, want);
-        order["name"] = name;
-        order["call"] = call;
-        order["leaf"] = index;
-        ASSIGN_OR_RETURN(const Json answer,
-                         reference_result_.session->Ask({{"probe", std::move(order)}}, "difference",
-                                                        {.deadline = deadline_}));
-        made = made && !answer.is_null();
-        if (answer.is_null()) return Difference();
-        ASSIGN_OR_RETURN(Difference found, ParseDifference(answer));
-        found.exactly = ExactOf(tolerance, index, want) != nullptr;
-        return found;
-      };
-      ASSIGN_OR_RETURN(Comparison found,
-                       CompareOutputs(reference_result_.outputs[call], leaves, tolerance, compare));
-      if (!made) return std::nullopt;
-      return found;
-    };
-  }
-
   Maker ZeroMaker() {
     return [this](size_t call) {
       return Forge(reference_result_.outputs[call], true, [](size_t, char*) { return true; });
@@ -247,47 +190,46 @@ class Prober {
     };
   }
 
-  absl::Status Try(const char* name, const Comparer& compare, TaskProbe* probe) {
+  void Try(const char* name, const Maker& make, TaskProbe* probe) {
     probe->set_name(name);
     probe->set_applies(true);
     double largest = 0;
     for (size_t call = 0; call < calls_.size(); ++call) {
       if (call == 1) continue;  // the first trial once more
-      ASSIGN_OR_RETURN(const std::optional<Comparison> found, compare(call));
-      if (!found.has_value()) {
+      const std::optional<Forged> forged = make(call);
+      if (!forged.has_value()) {
         probe->set_applies(false);
         probe->set_text("cannot be made here");
-        return absl::OkStatus();
+        return;
       }
-      if (!found->equal) {
+      const Comparison found = CompareOutputs({reference_result_.outputs[call], hidden_},
+                                              {forged->leaves, forged->view()},
+                                              reference_result_.ToleranceOf(request_, call));
+      if (!found.equal) {
         const std::string& trial = reference_result_.trial_names[calls_[call]];
         probe->set_text(absl::StrCat("refused in trial ", calls_[call] + 1, " (inputs: ", trial,
-                                     "): ", found->message));
-        return absl::OkStatus();
+                                     "): ", found.message));
+        return;
       }
-      largest = std::max(largest, found->max_error.value_or(0));
+      largest = std::max(largest, found.max_error.value_or(0));
     }
     probe->set_passes(true);
     probe->set_max_error(largest);
     probe->set_text(absl::StrFormat("right on all %d trials, largest error %.3g",
                                     reference_result_.inputs.size(), largest));
-    return absl::OkStatus();
   }
 
   const ExecRequest& request_;
   const ReferenceResult& reference_result_;
-  const absl::Time deadline_;
   const std::vector<int> calls_;
   const absl::string_view hidden_ = reference_result_.hidden.view();
 };
 
 }  // namespace
 
-absl::Status ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
-                       absl::Time deadline, ExecResult* result) {
-  const absl::Status lost = Prober(request, reference_result, deadline).Run(result);
-  if (!lost.ok()) result->clear_probes();
-  return lost;
+void ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
+               ExecResult* result) {
+  Prober(request, reference_result).Run(result);
 }
 
 }  // namespace tritonrl

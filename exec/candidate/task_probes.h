@@ -3,14 +3,12 @@
 #ifndef TRITONRL_EXEC_CANDIDATE_TASK_PROBES_H_
 #define TRITONRL_EXEC_CANDIDATE_TASK_PROBES_H_
 
-#include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "exec/messages.pb.h"
 #include "exec/reference/reference_runner.h"
 
 namespace tritonrl {
 
-// Fills in result->probes, by `deadline`. `reference_result` must be ok(), and made for a request
+// Fills in result->probes. `reference_result` must be ok(), and made for a request
 // with probe_task.
 //   zeros            every output zero
 //   constant_mean, constant_first, constant_middle
@@ -25,10 +23,8 @@ namespace tritonrl {
 //                    bfloat16) and where the task itself is in half precision
 // A probe passes when it is right on every trial. It does not apply where it cannot be made, or is
 // bit for bit the expected output everywhere.
-// An error is an infrastructure error, and there are no probes then; ResourceExhausted: the GPU's
-// memory was not enough.
-absl::Status ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
-                       absl::Time deadline, ExecResult* result);
+void ProbeTask(const ExecRequest& request, const ReferenceResult& reference_result,
+               ExecResult* result);
 
 }  // namespace tritonrl
 

@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "exec/testing/interpreter_suite.h"
+#include "exec/testing/native_suite.h"
 
 namespace tritonrl {
 namespace {
 
-class TaskProbesTest : public InterpreterSuite {
+class TaskProbesTest : public NativeSuite {
  protected:
   ExecResult Probe(const std::string& forward, const std::string& inputs, Rules rules) {
     ExecRequest request;

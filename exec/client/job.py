@@ -1,4 +1,4 @@
-"""The job of a worker of exec/python/worker.py that is one candidate's process.
+"""The job of a worker of exec/workers/python/worker.py that is one candidate's process.
 
 The executor talks with it through the socket that the job gets as "executor". It writes no result: all that is known of
 the candidate is known by the executor.

@@ -16,9 +16,7 @@ import torch
 import triton
 import triton.language as tl
 
-import older_inductor  # of exec/python, beside the worker
-
-from . import operators, tensors, torch_cuda, triton_driver, wire
+from . import older_inductor, operators, tensors, torch_cuda, triton_driver, wire
 from .session import SESSION
 
 MAX_TEXT = 2000  # characters of a failure

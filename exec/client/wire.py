@@ -12,7 +12,7 @@ import struct
 
 import torch
 
-from mock_config import MockConfig  # of exec/python, beside the worker
+from mock_config import MockConfig  # of exec/workers/python, beside the worker
 
 MAX_HEADER = 8 << 20  # bytes
 MAX_PAYLOAD = 1 << 30

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "python")]
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "workers", "python")]
 
 import numpy
 import torch

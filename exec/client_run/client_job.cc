@@ -30,7 +30,7 @@ bool NamesCompiler(absl::string_view source) {
 
 absl::StatusOr<WorkerPoolOptions> ClientPoolOptions(WorkerPoolOptions options) {
   ASSIGN_OR_RETURN(const std::string job, Runfile("exec/client/job.py"));
-  options.device = "interpreter";
+  options.device = "cpu";
   options.runner = kRunner;
   options.python_packages = {DirName(job)};
   return options;

@@ -12,8 +12,8 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "exec/candidate/call_judge.h"
-#include "exec/candidate/follow_up.h"
 #include "exec/candidate/run_conclusion.h"
+#include "exec/client_run/call_windows.h"
 #include "exec/client_run/client_job.h"
 #include "exec/client_run/layout_values.h"
 #include "exec/client_run/recorded_calls.h"
@@ -36,6 +36,8 @@ constexpr int64_t kMostElementBytes = 16;
 constexpr int64_t kLeastSmallElements = 4;               // a mean's division, a counter
 constexpr absl::Duration kTimeToEnd = absl::Seconds(1);  // of a process that hung up
 constexpr int64_t kFreeOutputBytes = 16 << 20;           // beside those of a right result
+constexpr int64_t kReservedPart = 16;                    // of a GPU's memory: for allocators
+constexpr int64_t kContextBytes = int64_t{3} << 30;      // of two processes, and of a flush
 
 // Outcome of a failure in the candidate's own words.
 Outcome::Reason ReasonOf(const Failure& failure) {
@@ -82,6 +84,7 @@ class ClientRun {
     if (ran.ok() && result_.init_reads_that_differ > 0) {
       ran = Live(clients, Decoy::kTold, &report);
     }
+    if (!exchange_lost_.ok()) return LostExchange();
     if (!ran.ok() && !session_status_.has_value()) {  // it never came to the candidate
       SetOutcome(absl::IsDeadlineExceeded(ran) ? Outcome::DEADLINE : Outcome::INTERNAL_ERROR,
                  Message(ran), run.result.mutable_outcome());
@@ -109,12 +112,12 @@ class ClientRun {
       run.result.set_phase("done");
       if (finding_.has_value()) Apply(*finding_, &run.result);
     } else if (!session_status_->ok() && !absl::IsUnavailable(*session_status_)) {
-      EndedByExecutor(*session_status_, &run.result);
+      EndedByExecutor(*session_status_, report.out_of_memory, &run.result);
     }
     run.exchange_failed =
         found_.timing.has_value() && found_.timing->kind == TimingResult::Kind::kTimerFailed;
+    if (!exchange_lost_.ok()) return LostExchange();
     Conclude(request_, reference_result_, found_, &run.result);
-    run.result.clear_outside_seconds();  // nobody measures it
     return run;
   }
 
@@ -132,16 +135,27 @@ class ClientRun {
     found_ = RunFindings();
     finding_.reset();
     stayed_ = false;
-    ASSIGN_OR_RETURN(VisibleValues visible, ReadVisibleValues(reference_result_.visible_layout,
-                                                              reference_result_.visible.view()));
+    std::unique_ptr<CallWindows> windows;
+    if (!reference_result_.has_memory()) {
+      auto opened = CallWindows::Open(request_, reference_result_,
+                                      absl::Seconds(limits_.wall_seconds()), deadline_);
+      exchange_lost_ = opened.status();
+      ASSIGN_OR_RETURN(windows, std::move(opened));
+    }
+    ASSIGN_OR_RETURN(
+        VisibleValues visible,
+        ReadVisibleValues(reference_result_.visible_layout, reference_result_.visible.view(),
+                          windows == nullptr ? nullptr : windows->exchange()->inputs.get()));
     ASSIGN_OR_RETURN(const std::unique_ptr<ExecutorSession> session, executors_.Acquire(deadline_));
-    RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_);
+    RecordedCalls recorded(context_, reference_result_, std::move(visible), calls_, windows.get());
     ASSIGN_OR_RETURN(std::unique_ptr<ClientJob> job,
                      ClientJob::Start(clients, request_.task_id(), request_.candidate_source(),
                                       limits_, deadline_));
     const bool in_memory = reference_result_.visible.fd() >= 0;
-    absl::StatusOr<SessionResult> served = session->Run(
-        Options(recorded, decoy), in_memory ? &reference_result_.visible : nullptr, job->socket());
+    device::SessionOptions options = Options(recorded, decoy);
+    options.exchange = recorded.Exchange();
+    absl::StatusOr<SessionResult> served =
+        session->Run(options, in_memory ? &reference_result_.visible : nullptr, job->socket());
     session_status_ = served.status();
     if (served.ok()) {
       result_ = *std::move(served);
@@ -153,7 +167,20 @@ class ClientRun {
       job->Cancel();
     }
     *report = job->Finish();
+    if (windows != nullptr) exchange_lost_ = windows->lost();
     return *session_status_;
+  }
+
+  // Of an error of the reference's process, which is not the candidate's.
+  CandidateRun LostExchange() const {
+    CandidateRun run;
+    SetOutcome(
+        absl::IsDeadlineExceeded(exchange_lost_) ? Outcome::DEADLINE : Outcome::INTERNAL_ERROR,
+        absl::StrCat("its inputs or outputs were lost: ", Message(exchange_lost_)),
+        run.result.mutable_outcome());
+    run.exchange_failed = true;
+    run.out_of_memory = absl::IsResourceExhausted(exchange_lost_);
+    return run;
   }
 
   // Of what begins now: the candidate's live calls, or all replays.
@@ -187,16 +214,25 @@ class ClientRun {
     options.limits.max_memory_bytes =
         std::min<int64_t>(options.limits.max_memory_bytes, limits_.memory_bytes());
     if (executors_.gpu().has_value()) {
-      options.limits.max_memory_bytes = executors_.gpu()->total_bytes / 2;
+      options.limits.max_memory_bytes = MostMemory(executors_.gpu()->total_bytes);
     }
+    // The executor's own bound is for outputs that pass through memory of the host.
+    if (!reference_result_.has_memory()) options.limits.max_output_bytes = MostOutputBytes();
     options.limits.max_small_elements_of_call =
         std::min(options.limits.max_small_elements_of_call, MostSmallElements(recorded));
     options.limits.max_output_bytes = std::min(options.limits.max_output_bytes, MostOutputBytes());
     return options;
   }
 
-  bool AsksWhoComputes() const {
-    return request_.rules() != RULES_PAPER && !request_.torch_may_compute();
+  bool AsksWhoComputes() const { return !request_.torch_may_compute(); }
+
+  // What the windows, and the same call in the reference's process, leave of a GPU. Half of it is
+  // for tags, unless nobody reads them.
+  int64_t MostMemory(int64_t total_bytes) const {
+    const SharedBufferSizes& sizes = reference_result_.shared_buffers;
+    const auto windows = static_cast<int64_t>(sizes.in_bytes + sizes.out_bytes);
+    const int64_t left = total_bytes - total_bytes / kReservedPart - kContextBytes - 2 * windows;
+    return std::max(AsksWhoComputes() ? left / 2 : left, total_bytes / 8);
   }
 
   // A little arithmetic beside the kernels: it may not be as much as the task itself.
@@ -242,7 +278,6 @@ class ClientRun {
       ++found_.compared;
       if (!JudgeCall(static_cast<int>(call), *recorded, &judge)) return;
     }
-    found_.asked = true;
     const auto compare = [&] { return judge.Compare(0, recorded->output()); };
     if (AsksWhoComputes() && !finding_.has_value() && recorded->OnlyCopies(compare, session)) {
       finding_ = RuleFinding{Outcome::RUNTIME_COMPUTE,
@@ -317,12 +352,11 @@ class ClientRun {
     setup.same_as_kept = [&](const std::vector<Leaf>& output) {
       return recorded->IsSameAsKept(output);
     };
-    setup.memory_bytes = ~uint64_t{0} >> 1;
     setup.until = std::min(deadline_, absl::Now() + absl::Seconds(limits_.wall_seconds() / 4));
-    found_.follow_up.ablation = tritonrl::Ablate(
-        setup, recorded->KernelNames(session->recording()),
-        [&](const std::string& order) { return recorded->AblatedCall(order, session); });
-    found_.violation = found_.follow_up.ablation.violation;
+    setup.call = [&](const AblatedCall& call) {
+      return recorded->Ablated(call, setup.until, session);
+    };
+    found_.ablation = tritonrl::Ablate(setup, recorded->Kernels(session->recording()));
   }
 
   static RuleFinding ReplayFailed(const absl::Status& status) {
@@ -351,7 +385,7 @@ class ClientRun {
     result->set_phase(phase == "init" ? "construct" : phase == "output" ? "forward" : phase);
   }
 
-  static void EndedByExecutor(const absl::Status& status, ExecResult* result) {
+  static void EndedByExecutor(const absl::Status& status, bool out_of_memory, ExecResult* result) {
     const Outcome::Reason reason = absl::IsDeadlineExceeded(status)    ? Outcome::TIMEOUT
                                    : absl::IsResourceExhausted(status) ? Outcome::RUNTIME_ERROR
                                    : absl::IsInternal(status)          ? Outcome::INTERNAL_ERROR
@@ -359,6 +393,13 @@ class ClientRun {
     // A limit that the pool enforced says more.
     if (reason == Outcome::TIMEOUT && result->outcome().reason() != Outcome::EXITED &&
         result->outcome().reason() != Outcome::DEADLINE) {
+      return;
+    }
+    if (reason == Outcome::TIMEOUT && out_of_memory) {
+      SetOutcome(Outcome::OUT_OF_MEMORY,
+                 "the kernel ended one of the candidate's processes for its memory, and the others "
+                 "did not finish in time",
+                 result->mutable_outcome());
       return;
     }
     SetOutcome(reason, Message(status), result->mutable_outcome());
@@ -373,7 +414,7 @@ class ClientRun {
       result->set_compiled(true);
     }
     if (!not_a_graph_.empty()) {
-      result->set_gpu_profile_note(
+      result->set_timing_note(
           absl::StrCat("timed by direct calls, as torch captures no graph of ", not_a_graph_));
     }
     const bool modelled = reference_result_.run.modelled();
@@ -407,6 +448,7 @@ class ClientRun {
   const std::vector<int> calls_;
 
   std::optional<absl::Status> session_status_;
+  absl::Status exchange_lost_;
   bool stayed_ = false;  // the process hung up, but did not end
   SessionResult result_;
   std::vector<KernelLaunch> launches_;  // of the recorded call

@@ -5,13 +5,21 @@
 #define TRITONRL_EXEC_CLIENT_RUN_CLIENT_RUN_H_
 
 #include "absl/time/time.h"
-#include "exec/candidate/candidate_run.h"
 #include "exec/executor/executor.h"
+#include "exec/messages.pb.h"
 #include "exec/reference/job_json.h"
 #include "exec/reference/reference_runner.h"
 #include "exec/workers/worker_pool.h"
 
 namespace tritonrl {
+
+struct CandidateRun {
+  ExecResult result;
+  bool worker_died = false;  // or the executor, under the candidate, which may be why
+  // The reference's process failed at an exchange of tensors or at timing, which is an
+  // infrastructure error; for want of GPU memory, perhaps.
+  bool exchange_failed = false, out_of_memory = false;
+};
 
 // Runs the candidate in a fresh process of `clients` (exec/client) and an executor of `executors`.
 // `reference_result` must be ok() and hold its tensors in memory of this machine. If the executor

@@ -52,10 +52,9 @@ class ExecutorLossTest : public testing::Test {
   void SetUp() override {
     WorkerPoolOptions options;
     options.workers = 1;
-    options.device = "interpreter";
     auto clients = ClientPoolOptions(options);
     ASSERT_TRUE(clients.ok()) << clients.status();
-    auto pools = StartPools(*clients, /*cache_bytes=*/1 << 20, /*shared_buffers=*/false);
+    auto pools = StartPools(*clients, /*cache_bytes=*/1 << 20, /*reference_processes=*/false);
     ASSERT_TRUE(pools.ok()) << pools.status();
     ExecutorPoolOptions executor_options;
     executor_options.process.grace = absl::Seconds(1);
@@ -63,7 +62,7 @@ class ExecutorLossTest : public testing::Test {
     ASSERT_TRUE(executors.ok()) << executors.status();
     executors_ = executors->get();
     pools->executors = *std::move(executors);
-    backend_ = std::make_unique<PythonBackend>("interpreter", /*modelled=*/true, *std::move(pools));
+    backend_ = std::make_unique<PythonBackend>("cpu", *std::move(pools));
   }
 
   // Sends `signal` to the first `count` executors that serve the candidate.

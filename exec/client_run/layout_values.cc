@@ -33,7 +33,7 @@ absl::Status NotHandedOver(absl::string_view what) {
 // Whether all elements can have places of their own with these strides.
 bool HasOwnPlaces(const device::TensorRef& tensor) { return device::HasDistinctElements(tensor); }
 
-absl::StatusOr<Value> TensorOf(const Json& node, absl::string_view memory) {
+absl::StatusOr<Value> TensorOf(const Json& node, absl::string_view memory, bool in_window) {
   // The layout was parsed before: its sizes are sane, and its tensors lie inside the memory.
   device::TensorRef tensor;
   const std::optional<at::ScalarType> type =
@@ -44,6 +44,16 @@ absl::StatusOr<Value> TensorOf(const Json& node, absl::string_view memory) {
   tensor.stride = node.at("stride").get<std::vector<int64_t>>();
   const char* const data = memory.data() + node.at("offset").get<uint64_t>();
   Value value;
+  if (in_window) {
+    ASSIGN_OR_RETURN(const int64_t span, device::SpanOf(tensor));
+    const uint64_t bytes = static_cast<uint64_t>(span * device::BytesOf(tensor.dtype));
+    if (bytes > memory.size() - node.at("offset").get<uint64_t>()) return NotHandedOver("tensor");
+    RETURN_IF_ERROR(device::CatchTorch([&] {
+      value = Value::Host(at::from_blob(const_cast<char*>(data), tensor.shape, tensor.stride,
+                                        at::TensorOptions().dtype(tensor.dtype)));
+    }));
+    return value;
+  }
   RETURN_IF_ERROR(device::CatchTorch([&] {
     const at::TensorOptions options = at::TensorOptions().dtype(tensor.dtype);
     const at::Tensor dense = at::from_blob(const_cast<char*>(data), tensor.shape, options);
@@ -83,7 +93,10 @@ absl::StatusOr<Value> PlainOf(const Json& json) {
 
 bool HasKeys(Kind kind) { return kind == Kind::kDict || kind == Kind::kConfig; }
 
-absl::StatusOr<Value> ContainerOf(Kind kind, const Json& items, absl::string_view memory) {
+absl::StatusOr<Value> ReadLayout(const Json& layout, absl::string_view memory, bool in_window);
+
+absl::StatusOr<Value> ContainerOf(Kind kind, const Json& items, absl::string_view memory,
+                                  bool in_window) {
   Value value;
   value.kind = kind;
   for (const Json& item : items) {
@@ -91,16 +104,54 @@ absl::StatusOr<Value> ContainerOf(Kind kind, const Json& items, absl::string_vie
       ASSIGN_OR_RETURN(Value key, PlainOf(item.at(0)));
       value.keys.push_back(std::move(key));
     }
-    ASSIGN_OR_RETURN(Value part, ValueOfLayout(HasKeys(kind) ? item.at(1) : item, memory));
+    ASSIGN_OR_RETURN(Value part, ReadLayout(HasKeys(kind) ? item.at(1) : item, memory, in_window));
     value.items.push_back(std::move(part));
   }
   return value;
 }
 
+absl::StatusOr<Value> ReadLayout(const Json& layout, absl::string_view memory, bool in_window) {
+  if (!layout.is_object() || layout.size() != 1) return NotHandedOver("nothing");
+  const std::string& kind = layout.begin().key();
+  const Json& content = layout.begin().value();
+  if (kind == "tensor") return TensorOf(content, memory, in_window);
+  if (kind == "list") return ContainerOf(Kind::kList, content, memory, in_window);
+  if (kind == "tuple") return ContainerOf(Kind::kTuple, content, memory, in_window);
+  if (kind == "dict") return ContainerOf(Kind::kDict, content, memory, in_window);
+  if (kind == "config") return ContainerOf(Kind::kConfig, content, memory, in_window);
+  if (kind == "value") return PlainOf(content);
+  if (kind == "float") {
+    ASSIGN_OR_RETURN(const double number, NumberOf(content));
+    return Value::Float(number);
+  }
+  Value value;
+  if (kind == "complex") {
+    value.kind = Kind::kComplex;
+    ASSIGN_OR_RETURN(value.number, NumberOf(content.at(0)));
+    ASSIGN_OR_RETURN(value.imaginary, NumberOf(content.at(1)));
+    return value;
+  }
+  if (kind == "dtype" && content.is_string()) {
+    const std::optional<at::ScalarType> type =
+        device::ParseScalarType(content.get_ref<const std::string&>());
+    if (!type.has_value()) return NotHandedOver("dtype");
+    value.kind = Kind::kDType;
+    value.integer = static_cast<int64_t>(*type);
+    return value;
+  }
+  if (kind == "device" && content.is_string()) {
+    value.kind = Kind::kDevice;
+    value.text = content.get<std::string>();
+    return value;
+  }
+  return NotHandedOver(kind);
+}
+
 // Writes values as layouts over one memory.
 class LayoutWriter {
  public:
-  explicit LayoutWriter(const std::string& device) : device_(device) {}
+  LayoutWriter(const std::string& device, const device::Window* window)
+      : device_(device), window_(window) {}
   absl::StatusOr<Json> Write(const Value& value, int depth) {
     if (depth > device::kMaxJsonDepth) return NotHandedOver("too deep nesting");
     switch (value.kind) {
@@ -161,11 +212,22 @@ class LayoutWriter {
     return Json{{value.kind == Kind::kDict ? "dict" : "config", std::move(pairs)}};
   }
   Json WriteTensor(const at::Tensor& tensor) {
+    if (window_ != nullptr) return Described(tensor, PlaceInWindow(tensor));
     memory_.resize((memory_.size() + kAlignment - 1) / kAlignment * kAlignment);
     const size_t offset = memory_.size();
     if (tensor.nbytes() > 0) {
       memory_.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
     }
+    return Described(tensor, offset);
+  }
+  // Null: it does not lie there.
+  Json PlaceInWindow(const at::Tensor& tensor) const {
+    if (tensor.numel() == 0) return 0;
+    const void* const data = tensor.is_meta() ? nullptr : tensor.const_data_ptr();
+    if (data == nullptr || !window_->Contains(data)) return nullptr;
+    return static_cast<uint64_t>(static_cast<const char*>(data) - window_->base());
+  }
+  Json Described(const at::Tensor& tensor, const Json& offset) const {
     return {{"dtype", device::NameOf(tensor.scalar_type())},
             {"shape", tensor.sizes().vec()},
             {"stride", tensor.strides().vec()},
@@ -175,6 +237,7 @@ class LayoutWriter {
   }
 
   const std::string& device_;  // of tensors
+  const device::Window* window_;
   std::string memory_;
 };
 
@@ -197,44 +260,12 @@ bool SameNumber(double a, double b) { return a == b || (std::isnan(a) && std::is
 }  // namespace
 
 absl::StatusOr<Value> ValueOfLayout(const Json& layout, absl::string_view memory) {
-  if (!layout.is_object() || layout.size() != 1) return NotHandedOver("nothing");
-  const std::string& kind = layout.begin().key();
-  const Json& content = layout.begin().value();
-  if (kind == "tensor") return TensorOf(content, memory);
-  if (kind == "list") return ContainerOf(Kind::kList, content, memory);
-  if (kind == "tuple") return ContainerOf(Kind::kTuple, content, memory);
-  if (kind == "dict") return ContainerOf(Kind::kDict, content, memory);
-  if (kind == "config") return ContainerOf(Kind::kConfig, content, memory);
-  if (kind == "value") return PlainOf(content);
-  if (kind == "float") {
-    ASSIGN_OR_RETURN(const double number, NumberOf(content));
-    return Value::Float(number);
-  }
-  Value value;
-  if (kind == "complex") {
-    value.kind = Kind::kComplex;
-    ASSIGN_OR_RETURN(value.number, NumberOf(content.at(0)));
-    ASSIGN_OR_RETURN(value.imaginary, NumberOf(content.at(1)));
-    return value;
-  }
-  if (kind == "dtype" && content.is_string()) {
-    const std::optional<at::ScalarType> type =
-        device::ParseScalarType(content.get_ref<const std::string&>());
-    if (!type.has_value()) return NotHandedOver("dtype");
-    value.kind = Kind::kDType;
-    value.integer = static_cast<int64_t>(*type);
-    return value;
-  }
-  if (kind == "device" && content.is_string()) {
-    value.kind = Kind::kDevice;
-    value.text = content.get<std::string>();
-    return value;
-  }
-  return NotHandedOver(kind);
+  return ReadLayout(layout, memory, /*in_window=*/false);
 }
 
 absl::StatusOr<VisibleValues> ReadVisibleValues(absl::string_view visible_layout,
-                                                absl::string_view memory) {
+                                                absl::string_view memory,
+                                                const device::Window* window) {
   const Json json = Json::parse(visible_layout, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("arguments") || !json.contains("state") ||
       !json.contains("inputs") || !json["inputs"].is_array()) {
@@ -259,7 +290,10 @@ absl::StatusOr<VisibleValues> ReadVisibleValues(absl::string_view visible_layout
     }
   }
   for (const Json& inputs : json["inputs"]) {
-    ASSIGN_OR_RETURN(Value value, ValueOfLayout(inputs, memory));
+    const absl::string_view place =
+        window == nullptr ? memory
+                          : absl::string_view(window->base(), static_cast<size_t>(window->bytes()));
+    ASSIGN_OR_RETURN(Value value, ReadLayout(inputs, place, window != nullptr));
     values.inputs.push_back(std::move(value));
   }
   return values;
@@ -285,17 +319,19 @@ bool SameForm(const Value& a, const Value& b) {
 }
 
 absl::StatusOr<Json> LayoutOfValue(const Value& value, std::string* memory,
-                                   const std::string& device) {
-  LayoutWriter writer(device);
+                                   const std::string& device, const device::Window* window) {
+  LayoutWriter writer(device, window);
   ASSIGN_OR_RETURN(Json layout, writer.Write(value, 0));
   *memory = writer.TakeMemory();
   return layout;
 }
 
-absl::StatusOr<LeavesInMemory> LeavesOfValue(const Value& value, const std::string& device) {
+absl::StatusOr<LeavesInMemory> LeavesOfValue(const Value& value, const std::string& device,
+                                             const device::Window* window) {
   LeavesInMemory result;
-  ASSIGN_OR_RETURN(const Json layout, LayoutOfValue(value, &result.memory, device));
-  ASSIGN_OR_RETURN(result.leaves, ParseLayout(layout, result.memory.size()));
+  ASSIGN_OR_RETURN(const Json layout, LayoutOfValue(value, &result.memory, device, window));
+  const size_t bytes = window == nullptr ? result.memory.size() : window->bytes();
+  ASSIGN_OR_RETURN(result.leaves, ParseLayout(layout, bytes));
   return result;
 }
 

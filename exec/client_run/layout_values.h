@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "exec/compare/tensor_layout.h"
 #include "exec/device/value.h"
+#include "exec/device/window.h"
 
 namespace tritonrl {
 
@@ -31,9 +32,11 @@ struct VisibleValues {
   std::map<std::string, double> varied;  // those that were 0 or 1 before they got other values
   std::vector<device::Value> inputs;     // of each trial, a list
 };
-// Reads ReferenceResult::visible_layout over its `memory`.
+// Reads ReferenceResult::visible_layout over its `memory`. With a `window` the inputs lie there,
+// with their strides: only their forms are known.
 absl::StatusOr<VisibleValues> ReadVisibleValues(absl::string_view visible_layout,
-                                                absl::string_view memory);
+                                                absl::string_view memory,
+                                                const device::Window* window = nullptr);
 
 // The tensors of a value, in the order of occurrence.
 std::vector<at::Tensor> TensorsOf(const device::Value& value);
@@ -49,13 +52,16 @@ struct LeavesInMemory {
 };
 // Describes a value whose tensors are on the host as a layout over `memory`, which is overwritten
 // with their contents; `device` is what it says of the device that they are copies from.
-// InvalidArgument: it is nested too deeply.
+// With a `window` the tensors lie there, and the layout is over that; those of the device "meta"
+// were not handed over. InvalidArgument: it is nested too deeply.
 absl::StatusOr<nlohmann::json> LayoutOfValue(const device::Value& value, std::string* memory,
-                                             const std::string& device = "cpu");
-// Copies a value whose tensors are on the host. InvalidArgument: more leaves or deeper nesting than
-// ParseLayout allows.
+                                             const std::string& device = "cpu",
+                                             const device::Window* window = nullptr);
+// Copies a value whose tensors are on the host, or describes one in a window. InvalidArgument: more
+// leaves or deeper nesting than ParseLayout allows.
 absl::StatusOr<LeavesInMemory> LeavesOfValue(const device::Value& value,
-                                             const std::string& device = "cpu");
+                                             const std::string& device = "cpu",
+                                             const device::Window* window = nullptr);
 
 }  // namespace tritonrl
 

@@ -1,21 +1,17 @@
 #include "exec/client_run/recorded_calls.h"
 
-#include <ATen/ops/empty_strided.h>
-#include <ATen/ops/mul.h>
-
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 namespace tritonrl {
 namespace {
 
-using Json = nlohmann::json;
 using device::TensorRef;
 using device::Value;
 
@@ -57,24 +53,16 @@ bool HasOtherTypes(const std::vector<Leaf>& outputs, const std::vector<Leaf>& in
   });
 }
 
-std::vector<at::Tensor> Scaled(std::vector<at::Tensor> tensors, double scale) {
-  if (scale == 1) return tensors;
-  for (at::Tensor& tensor : tensors) {
-    if (!tensor.is_floating_point()) continue;
-    const at::Tensor scaled = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
-    tensor = scaled.copy_(tensor.to(at::kDouble).mul_(scale));
-  }
-  return tensors;
-}
-
 }  // namespace
 
 RecordedCalls::RecordedCalls(const JobContext& context, const ReferenceResult& reference_result,
-                             VisibleValues visible, const std::vector<int>& calls)
+                             VisibleValues visible, const std::vector<int>& calls,
+                             CallWindows* windows)
     : context_(context),
       reference_result_(reference_result),
       visible_(std::move(visible)),
-      calls_(calls) {
+      calls_(calls),
+      windows_(windows) {
   if (reference_result.has_buffers) {
     live_trials_ = calls;
     return;
@@ -101,7 +89,10 @@ device::CallInputs RecordedCalls::InputsOf(int trial) const {
 
 ReplayRequest RecordedCalls::ReplayOf(int trial, double scale) const {
   ReplayRequest request;
-  request.inputs = Scaled(TensorsOf(visible_.inputs[trial]), scale);
+  // An error ends the run: CallWindows::lost.
+  if (windows_ != nullptr) windows_->Provide(trial).IgnoreError();
+  request.inputs = TensorsOf(visible_.inputs[trial]);
+  request.scale = scale;
   request.seed = context_.seeds.forward[trial];
   request.deadline = deadline_;
   return request;
@@ -120,8 +111,34 @@ int RecordedCalls::replayed_trials() const {
   return count;
 }
 
+const device::Window* RecordedCalls::OutputWindow() const {
+  return windows_ == nullptr ? nullptr : windows_->exchange()->outputs.get();
+}
+
+// An output with tensors of the candidate's host is not where the reference's is.
+void RecordedCalls::NoteDevice(bool on_device) {
+  if (context_.device == "cuda" && on_device) output_device_ = "cuda";
+}
+
+std::shared_ptr<device::Exchange> RecordedCalls::Exchange() {
+  if (windows_ == nullptr) return nullptr;
+  std::shared_ptr<device::Exchange> exchange = windows_->exchange();
+  exchange->provide = [this](size_t number) { return windows_->Provide(live_trials_[number]); };
+  exchange->take = [this](size_t number, const Value& output, bool on_device) -> absl::Status {
+    NoteDevice(on_device);
+    const int trial = live_trials_[number];
+    size_t call = number;
+    if (!reference_result_.has_buffers) call = trial == 0 ? 0 : static_cast<size_t>(trial) + 1;
+    ASSIGN_OR_RETURN(const LeavesInMemory leaves,
+                     LeavesOfValue(output, output_device_, OutputWindow()));
+    return windows_->NoteLive(call, trial, leaves.leaves);
+  };
+  return exchange;
+}
+
 absl::Status RecordedCalls::Take(const Value& output) {
-  ASSIGN_OR_RETURN(output_, LeavesOfValue(output, output_device_));
+  is_live_ = false;
+  ASSIGN_OR_RETURN(output_, LeavesOfValue(output, output_device_, OutputWindow()));
   return absl::OkStatus();
 }
 
@@ -137,9 +154,9 @@ absl::Status RecordedCalls::Call(size_t call, const device::SessionResult& live,
   if (place < live_trials_.size() && !again) {
     if (place >= live.outputs.size()) return absl::InternalError("a live call is missing");
     inputs_unchanged_ = live.inputs_unchanged[place];
-    // One with tensors of the candidate's host is not where the reference's is.
-    if (context_.device == "cuda" && live.host_output_bytes == 0) output_device_ = "cuda";
+    NoteDevice(live.host_output_bytes == 0);
     RETURN_IF_ERROR(Take(live.outputs[place]));
+    is_live_ = true;
     if (call == 0) NoteAddresses(session->recording());
     return absl::OkStatus();
   }
@@ -232,6 +249,7 @@ void RecordedCalls::NoteAddresses(const RecordingSummary& recording) {
 }
 
 OutputAccess RecordedCalls::access() {
+  if (windows_ != nullptr) return windows_->Access([this] { return is_live_; });
   return AccessInMemory(context_.request, reference_result_,
                         [this] { return absl::string_view(output_.memory); });
 }
@@ -275,7 +293,7 @@ std::vector<KernelLaunch> RecordedCalls::Launches(const RecordingSummary& record
   return launches;
 }
 
-std::string RecordedCalls::KernelNames(const RecordingSummary& recording) {
+std::vector<KernelAblation> RecordedCalls::Kernels(const RecordingSummary& recording) {
   kernels_.clear();
   for (const RecordedLaunch& launch : recording.launches) {
     if (std::find(kernels_.begin(), kernels_.end(), launch.kernel) == kernels_.end()) {
@@ -283,51 +301,37 @@ std::string RecordedCalls::KernelNames(const RecordingSummary& recording) {
     }
   }
   if (kernels_.size() > kMostNamed) kernels_.resize(kMostNamed);
-  Json named = Json::array();
+  std::vector<KernelAblation> named;
   for (const std::string& name : kernels_) {
-    named.push_back(Json::array({name.substr(0, kMostText), LineOf(name)}));
+    KernelAblation& kernel = named.emplace_back();
+    kernel.set_name(RepairUtf8(name.substr(0, kMostText)));
+    kernel.set_line(LineOf(name));
   }
-  return Json{{"kernels", std::move(named)}}.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return named;
 }
 
-std::optional<std::string> RecordedCalls::AblatedCall(const std::string& order,
-                                                      ExecutorSession* session) {
-  const Json json = Json::parse(order, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("ablate")) return std::nullopt;
-  const Json& ablate = json["ablate"];
-  const int trial = ablate.at("trial").get<int>();
-  const Json& skip = ablate.at("skip");
-  ReplayRequest options = ReplayOf(trial, ablate.at("scale").get<double>());
-  options.poison =
-      ablate.at("pattern").get<int>() == 0 ? device::Poison::kOnes : device::Poison::kPattern;
-  options.deadline =
-      std::min(deadline_, absl::Now() + absl::Seconds(ablate.at("seconds").get<double>()));
-  if (skip.is_string()) {
-    options.skipped.all = skip == "all";
-  } else if (const size_t place = skip.get<size_t>(); place < kernels_.size()) {
-    options.skipped.kernels = {kernels_[place]};
-  }
-  const absl::StatusOr<device::ReplayResult> replay = session->ReplayCall(options);
-  Json answer = {{"ablated", ablated_++},
-                 {"output", nullptr},
-                 {"raised", ""},
-                 {"late", false},
-                 {"left_out", 0}};
-  if (!replay.ok()) {
-    answer["late"] = absl::IsDeadlineExceeded(replay.status());
-    answer["raised"] = Message(replay.status()).substr(0, kMostText);
+absl::StatusOr<AblatedOutput> RecordedCalls::Ablated(const AblatedCall& call, absl::Time until,
+                                                     ExecutorSession* session) {
+  ReplayRequest options = ReplayOf(call.trial, call.scale);
+  options.poison = call.pattern ? device::Poison::kPattern : device::Poison::kOnes;
+  options.deadline = std::min(deadline_, until);
+  options.skipped.all = call.all;
+  if (call.kernel.has_value()) options.skipped.kernels = {kernels_[*call.kernel]};
+  ASSIGN_OR_RETURN(const device::ReplayResult replay, session->ReplayCall(options));
+  RETURN_IF_ERROR(Take(replay.output));
+  return AblatedOutput{output_.leaves, replay.run.left_out};
+}
+
+void RecordedCalls::Keep(const std::vector<Leaf>& output) {
+  if (windows_ != nullptr) {
+    windows_->Keep(output).IgnoreError();
   } else {
-    answer["left_out"] = replay->run.left_out;
-    const auto layout = LayoutOfValue(replay->output, &output_.memory, output_device_);
-    if (!layout.ok()) return std::nullopt;
-    answer["output"] = *layout;
+    kept_.Keep({output, output_.memory});
   }
-  return answer.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
-
-void RecordedCalls::Keep(const std::vector<Leaf>& output) { kept_.Keep({output, output_.memory}); }
 
 bool RecordedCalls::IsSameAsKept(const std::vector<Leaf>& output) {
+  if (windows_ != nullptr) return windows_->IsSameAsKept(output);
   return kept_.IsSame({output, output_.memory});
 }
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,7 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "exec/candidate/ablation.h"
 #include "exec/candidate/call_judge.h"
+#include "exec/client_run/call_windows.h"
 #include "exec/client_run/layout_values.h"
 #include "exec/compare/tensor_compare.h"
 #include "exec/device/session.h"
@@ -30,9 +32,10 @@ std::vector<KernelLaunch> LaunchesOf(const RecordingSummary& recording);
 // The output of one call at a time; the next one overwrites it.
 class RecordedCalls {
  public:
-  // `calls` is the trial of each call (CallsOf). All references must outlive this.
+  // `calls` is the trial of each call (CallsOf). `windows` may be null: then all tensors are in
+  // memory. All references must outlive this.
   RecordedCalls(const JobContext& context, const ReferenceResult& reference_result,
-                VisibleValues visible, const std::vector<int>& calls);
+                VisibleValues visible, const std::vector<int>& calls, CallWindows* windows);
 
   const VisibleValues& visible() const { return visible_; }
 
@@ -40,6 +43,8 @@ class RecordedCalls {
   // differ from the first in more than contents, as another shape may need other launches. All
   // calls, if the outputs may depend on the calls before.
   std::vector<device::CallInputs> LiveCalls() const;
+  // What live calls need of the windows; null without them. Refers to this.
+  std::shared_ptr<device::Exchange> Exchange();
   // Of each replay from now on; infinite before.
   void set_deadline(absl::Time deadline) { deadline_ = deadline; }
   // Trials from the first on that a replay can run.
@@ -79,38 +84,43 @@ class RecordedCalls {
   // The launches of the recorded call, without modelled times; with counts if there are any. The
   // line is that of the kernel.
   std::vector<KernelLaunch> Launches(const RecordingSummary& recording) const;
-  // The message that names the kernels for Ablate.
-  std::string KernelNames(const RecordingSummary& recording);
-  // Answers an order of Ablate by a replay. Null if the order makes no sense.
-  std::optional<std::string> AblatedCall(const std::string& order, ExecutorSession* session);
+  // The kernels for Ablate.
+  std::vector<KernelAblation> Kernels(const RecordingSummary& recording);
+  // A call for Ablate, by a replay that is to end by `until`. The output becomes the current one.
+  absl::StatusOr<AblatedOutput> Ablated(const AblatedCall& call, absl::Time until,
+                                        ExecutorSession* session);
   void Keep(const std::vector<Leaf>& output);
   bool IsSameAsKept(const std::vector<Leaf>& output);
 
  private:
   bool IsReplayed(int trial) const;
   device::CallInputs InputsOf(int trial) const;
-  // A replay on the inputs of a trial.
+  // A replay on the inputs of a trial, which are provided: to be made before any other.
   ReplayRequest ReplayOf(int trial, double scale = 1) const;
   absl::Status Take(const device::Value& output);
+  void NoteDevice(bool on_device);
   // Gives the current output, of the recorded call, the addresses of its tensors.
   void NoteAddresses(const RecordingSummary& recording);
   int LineOf(absl::string_view kernel) const;
+  // Null if outputs are in memory.
+  const device::Window* OutputWindow() const;
 
   const JobContext& context_;
   const ReferenceResult& reference_result_;
   const VisibleValues visible_;
   const std::vector<int>& calls_;
+  CallWindows* const windows_;
   std::vector<int> live_trials_;
 
   absl::Time deadline_ = absl::InfiniteFuture();
   std::string output_device_ = "cpu";  // of its tensors, as the reference's are described
   LeavesInMemory output_;
+  bool is_live_ = false;  // the output is of a live call
   bool inputs_unchanged_ = true;
   std::vector<Leaf> inputs_;
   std::vector<std::string> kernels_;          // names, in the order of the first launch
   std::vector<device::LaunchCounts> counts_;  // of the recorded call's launches
   SavedOutput kept_;
-  int ablated_ = 0;  // calls
 };
 
 }  // namespace tritonrl

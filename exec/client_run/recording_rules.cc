@@ -53,6 +53,23 @@ int64_t BytesWith(const TagCounts& counts, Tag tag) {
   return counts.bytes[static_cast<size_t>(tag)];
 }
 
+// The first of forward; else null.
+const Incident* FirstOfForward(const std::vector<Incident>& incidents) {
+  for (const Incident& incident : incidents) {
+    if (incident.phase == Phase::kForward) return &incident;
+  }
+  return nullptr;
+}
+
+// What was refused was not computed, but elsewhere it would be, and the kernels would not be
+// needed.
+std::optional<RuleFinding> JudgeAttempts(const SessionResult& session) {
+  const Incident* const refusal = FirstOfForward(session.counts.refusals);
+  if (refusal == nullptr) return std::nullopt;
+  return RuleFinding{Outcome::RUNTIME_COMPUTE, absl::StrCat(refusal->text, ", which forward tried"),
+                     refusal->line};
+}
+
 std::optional<RuleFinding> JudgeProvenance(const SessionResult& session) {
   int64_t total = session.host_output_bytes, by_kernels = 0;
   int64_t from_host = session.host_output_bytes;
@@ -73,8 +90,9 @@ std::optional<RuleFinding> JudgeProvenance(const SessionResult& session) {
   }
   if (by_kernels > 0) return std::nullopt;
   return RuleFinding{Outcome::RUNTIME_COMPUTE,
-                     absl::StrCat("no kernel wrote any of the ", total,
-                                  " bytes of the result: operators of torch made it")};
+                     absl::StrCat("no kernel wrote any of the ", total, " bytes of the result: ",
+                                  session.counts.launches == 0 ? "none was launched"
+                                                               : "operators of torch made it")};
 }
 
 std::optional<RuleFinding> JudgeTraffic(const SessionResult& session) {
@@ -121,14 +139,6 @@ std::optional<RuleFinding> JudgeDraws(const SessionResult& session, const ExecRe
   return std::nullopt;
 }
 
-// The first of forward; else null.
-const Incident* FirstOfForward(const std::vector<Incident>& incidents) {
-  for (const Incident& incident : incidents) {
-    if (incident.phase == Phase::kForward) return &incident;
-  }
-  return nullptr;
-}
-
 Outcome::Reason ReasonOf(const Incident& incident) {
   switch (incident.code) {
     case absl::StatusCode::kOutOfRange:
@@ -148,6 +158,7 @@ Outcome::Reason ReasonOf(const Incident& incident) {
 
 std::optional<RuleFinding> JudgeRecording(const SessionResult& session,
                                           const ExecResult& reference) {
+  if (auto finding = JudgeAttempts(session)) return finding;
   if (auto finding = JudgeProvenance(session)) return finding;
   if (auto finding = JudgeTraffic(session)) return finding;
   if (auto finding = JudgeDraws(session, reference)) return finding;

@@ -18,6 +18,7 @@ struct RuleFinding {
 };
 
 // Judges a session whose calls all gave outputs. A finding if
+// - forward tried what the executor refuses, and went on with another way;
 // - no byte of the first result was written by a kernel, or some came from the host;
 // - operators overwrote bytes that a kernel had written with constants;
 // - operators moved much more than the kernels can have moved;

@@ -32,11 +32,25 @@ TEST(JudgeRecording, KernelsHaveToWriteTheResult) {
   SessionResult small = WithOutput(Tag::kSmall, 4);  // a mean of partial sums
   EXPECT_EQ(Says(small), "");
   small.traffic.kernel_bytes = 0;
-  EXPECT_THAT(Says(small), HasSubstr("no kernel wrote any of the 4 bytes"));
+  EXPECT_THAT(Says(small), HasSubstr("no kernel wrote any of the 4 bytes of the result: none was"));
+  small.counts.launches = 1;
+  EXPECT_THAT(Says(small), HasSubstr("operators of torch made it"));
   for (const Tag tag : {Tag::kInput, Tag::kWeight, Tag::kConstant, Tag::kRandom}) {
     EXPECT_THAT(Says(WithOutput(tag)), HasSubstr("no kernel wrote any of the 400 bytes"));
   }
   EXPECT_EQ(Says(SessionResult()), "");  // an empty output
+}
+
+// As by "except", or in a destructor.
+TEST(JudgeRecording, ForwardMayNotTryToCompute) {
+  SessionResult session = WithOutput(Tag::kKernel);
+  session.counts.refusals.push_back(
+      {device::Phase::kInit, "in init", 3, absl::StatusCode::kPermissionDenied});
+  EXPECT_EQ(Says(session), "");
+  session.counts.refusals.push_back(
+      {device::Phase::kForward, "aten::mm computes", 7, absl::StatusCode::kPermissionDenied});
+  EXPECT_EQ(Says(session), "aten::mm computes, which forward tried");
+  EXPECT_EQ(JudgeRecording(session, ExecResult())->line, 7);
 }
 
 TEST(JudgeRecording, ContentsFromTheProgramAreRefused) {

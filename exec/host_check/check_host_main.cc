@@ -20,7 +20,8 @@
 #include "exec/workers/worker_setup.h"
 
 ABSL_FLAG(std::string, sandbox, "bubblewrap", "confinement of candidates: bubblewrap or none");
-ABSL_FLAG(std::string, device, "interpreter", "interpreter, or cuda, which also gets GPU nodes");
+ABSL_FLAG(std::string, device, "cpu",
+          "cpu, or cuda: as a reference's worker, which gets GPU nodes");
 ABSL_FLAG(bool, start_worker, false, "also start one real worker, which imports torch and Triton");
 
 namespace tritonrl {

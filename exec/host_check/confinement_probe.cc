@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/runfiles.h"
 #include "base/status.h"
 #include "exec/workers/worker_pool.h"
 
@@ -191,7 +192,9 @@ absl::StatusOr<std::vector<ConfinementCheck>> ProbeConfinement(SandboxKind kind,
   WorkerPoolOptions options;
   options.sandbox = kind;
   options.device = device;
+  ASSIGN_OR_RETURN(const std::string probe, Runfile("exec/host_check/probe.py"));
   options.runner = "probe";
+  options.extra_python_dirs = {DirName(probe)};
   ASSIGN_OR_RETURN(auto pool, WorkerPool::Start(options));
   const JobReport report = pool->Run("{}", ExecLimits(), absl::Now() + absl::Seconds(30));
   const Json seen = Json::parse(report.output, nullptr, /*allow_exceptions=*/false);

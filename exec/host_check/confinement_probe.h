@@ -16,7 +16,7 @@ struct ConfinementCheck {
   std::string how;  // the mechanism, or the missing part
 };
 
-// Starts one worker as a pool with this sandbox and device ("interpreter" or "cuda") would, and
+// Starts one worker as a pool with this sandbox and device ("cpu" or "cuda") would, and
 // runs a job in it that reports its surroundings instead of running a kernel (without torch; takes
 // about half a second). FailedPrecondition: this machine does not support the sandbox.
 absl::StatusOr<std::vector<ConfinementCheck>> ProbeConfinement(SandboxKind kind,

@@ -9,7 +9,7 @@ namespace tritonrl {
 namespace {
 
 std::map<std::string, ConfinementCheck> Probe(SandboxKind kind) {
-  const auto checks = ProbeConfinement(kind, "interpreter");
+  const auto checks = ProbeConfinement(kind, "cpu");
   EXPECT_TRUE(checks.ok()) << checks.status();
   std::map<std::string, ConfinementCheck> by_name;
   if (!checks.ok()) return by_name;

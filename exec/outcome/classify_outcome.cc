@@ -85,15 +85,6 @@ Finding FromJobSide(const JobReport& report, const ExecLimits& limits) {
                                         " before there was a result")};
 }
 
-// True if the job failed because a fork was refused. The candidate then reports some exception, but
-// the cause is the process limit.
-bool HidesProcessLimit(const JobReport& report, const ExecResult& result) {
-  return report.refused_forks &&
-         StatusOf(result.outcome().reason()) == Outcome::STATUS_CANDIDATE_FAILED &&
-         result.outcome().reason() != Outcome::MISMATCH &&
-         result.outcome().reason() != Outcome::COMPILE_ERROR;
-}
-
 void AddMeasurements(const JobReport& report, ExecResult* result) {
   result->set_output(report.output);
   result->set_output_bytes(report.output_bytes);
@@ -155,12 +146,6 @@ ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole r
       report.end == JobEnd::kExit && report.exit_code == 0 && channel.ok() && channel->has_result;
   ExecResult result = finished ? channel->result : Unfinished(report, limits, channel, role);
   if (finished && result_text != nullptr) *result_text = channel->result_text;
-  if (finished && HidesProcessLimit(report, result)) {
-    Outcome* outcome = result.mutable_outcome();
-    outcome->set_detail(absl::StrCat(outcome->message(), "\n", outcome->detail()));
-    SetOutcome(Outcome::PROCESS_LIMIT,
-               absl::StrCat("reached the limit of ", limits.processes(), " processes"), outcome);
-  }
   AddMeasurements(report, &result);
   return result;
 }

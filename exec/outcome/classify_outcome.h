@@ -10,10 +10,10 @@
 
 namespace tritonrl {
 
-// Returns the result that the job wrote or, if it wrote none, an outcome that says why. A failed
-// reference's job counts as a failure of the task or as an infrastructure error. A runner that
-// fails before the candidate's code begins is an infrastructure error. A runner's Outcome::OK means
-// only that it ran to its end. If the job wrote a result object, `*result_text` becomes its text.
+// Returns the result that a reference's job wrote or, if there is none, an outcome that says why. A
+// failed reference's job counts as a failure of the task or as an infrastructure error. A
+// candidate's process writes no result; one that ends before the candidate's code begins is an
+// infrastructure error. `*result_text` becomes the text of the result object, if there is one.
 ExecResult Classify(const JobReport& report, const ExecLimits& limits, JobRole role,
                     std::string* result_text = nullptr);
 

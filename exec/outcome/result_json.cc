@@ -19,9 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxText = 4000;
-constexpr size_t kMaxItems = 4096;  // launches, operators
-constexpr int kMaxArguments = 64;   // of a launch
-constexpr int kMaxOwnParameters = 8;
+constexpr size_t kMaxItems = 4096;  // operators
 
 // The first kMaxText bytes of a text, cut between two characters, as Protobuf requires valid UTF-8.
 std::string Prefix(const std::string& text) {
@@ -61,20 +59,6 @@ class Fields {
     const int64_t value = Integer(name);
     if (value > INT32_MAX || value < INT32_MIN) return Fail("a 32-bit integer", name), 0;
     return static_cast<int32_t>(value);
-  }
-  // The integers of a list.
-  std::vector<int32_t> SmallList(const char* name) const {
-    std::vector<int32_t> list;
-    for (const Json& item : List(name)) {
-      if (!item.is_number_integer()) continue;
-      const double value = item.get<double>();
-      if (value > INT32_MAX || value < INT32_MIN) {
-        Fail("a list of 32-bit integers", name);
-        return {};
-      }
-      list.push_back(static_cast<int32_t>(value));
-    }
-    return list;
   }
   bool Bool(const char* name) const {
     const Json* value = Find(name);
@@ -130,66 +114,14 @@ class Fields {
   mutable std::set<std::string> seen_;
 };
 
-using Reasons = std::map<std::string, Outcome::Reason>;
-
-constexpr char kOutOfDeviceMemory[] = "out_of_device_memory";
-
-// The outcomes that a job of this role may report.
-const Reasons& ReasonsOf(JobRole role) {
-  static const auto* const reference = new Reasons{
+// The outcomes that a reference's job may report.
+const std::map<std::string, Outcome::Reason>& Reasons() {
+  static const auto* const reasons = new std::map<std::string, Outcome::Reason>{
       {"ok", Outcome::OK},
       {"reference_error", Outcome::REFERENCE_FAILED},
       {"internal_error", Outcome::INTERNAL_ERROR},
   };
-  static const auto* const runner = new Reasons{
-      {"ran", Outcome::OK},
-      {"stopped", Outcome::OK},  // the supervisor stopped it before its last call
-      {"import_error", Outcome::IMPORT_ERROR},
-      {"no_model_new", Outcome::NO_MODEL_NEW},
-      {"construct_error", Outcome::CONSTRUCT_ERROR},
-      {"compile_error", Outcome::COMPILE_ERROR},
-      {"runtime_error", Outcome::RUNTIME_ERROR},
-      {"out_of_bounds", Outcome::OUT_OF_BOUNDS},
-      {"out_of_memory", Outcome::OUT_OF_MEMORY},
-      {kOutOfDeviceMemory, Outcome::OUT_OF_MEMORY},
-      {"timeout", Outcome::TIMEOUT},
-      {"not_executable", Outcome::NOT_EXECUTABLE},
-      {"internal_error", Outcome::INTERNAL_ERROR},
-  };
-  return role == JobRole::kRunner ? *runner : *reference;
-}
-
-void ReadArgument(const Json& json, absl::Status* status, KernelArgument* argument) {
-  const Fields f(json, "launches.arguments.", status);
-  argument->set_name(f.Text("name"));
-  argument->set_dtype(f.Text("dtype"));
-  for (const Json& size : f.List("shape")) {
-    if (size.is_number_integer()) argument->add_shape(size.get<int64_t>());
-  }
-  argument->set_what(f.Text("what"));
-}
-
-void ReadLaunch(const Json& json, absl::Status* status, KernelLaunch* launch) {
-  const Fields f(json, "launches.", status);
-  launch->set_name(f.Text("name"));
-  launch->set_line(f.Small("line"));
-  for (const int32_t size : f.SmallList("grid")) launch->add_grid(size);
-  launch->set_num_warps(f.Small("num_warps"));
-  launch->set_num_stages(f.Small("num_stages"));
-  launch->set_shared_bytes(f.Integer("shared_bytes"));
-  for (const Json& item : f.List("arguments")) {
-    if (launch->arguments_size() == kMaxArguments) break;
-    ReadArgument(item, status, launch->add_arguments());
-  }
-  launch->set_load_bytes(f.Number("load_bytes"));
-  launch->set_store_bytes(f.Number("store_bytes"));
-  launch->set_atomic_bytes(f.Number("atomic_bytes"));
-  launch->set_sector_bytes(f.Number("sector_bytes"));
-  launch->set_unique_bytes(f.Number("unique_bytes"));
-  launch->set_flops(f.Number("flops"));
-  launch->set_dot_flops(f.Number("dot_flops"));
-  launch->set_tensor_flops(f.Number("tensor_flops"));
-  if (f.Has("modelled_seconds")) launch->set_modelled_seconds(f.Number("modelled_seconds"));
+  return *reasons;
 }
 
 void ReadOp(const Json& json, absl::Status* status, AtenOp* op) {
@@ -198,59 +130,40 @@ void ReadOp(const Json& json, absl::Status* status, AtenOp* op) {
   op->set_calls(f.Integer("calls"));
   op->set_bytes(f.Number("bytes"));
   op->set_flops(f.Number("flops"));
-  op->set_elements(f.Number("elements"));
-  op->set_largest(f.Number("largest"));
-  if (f.Has("line")) op->set_line(f.Small("line"));
-  op->set_view(f.Bool("view"));
-}
-
-void ReadRunnerFields(const Fields& f, absl::Status* status, ExecResult* result) {
-  if (f.Has("compiled")) result->set_compiled(f.Bool("compiled"));
-  for (const Json& item : f.List("launches")) ReadLaunch(item, status, result->add_launches());
-  for (const Json& item : f.List("aten_ops")) ReadOp(item, status, result->add_candidate_ops());
-  if (f.Has("own_parameters")) {
-    for (const Json& item : f.List("own_parameters")) {
-      if (result->own_parameters_size() == kMaxOwnParameters) break;
-      if (item.is_string()) result->add_own_parameters(Prefix(item.get<std::string>()));
-    }
-  }
-  if (f.Has("candidate_seconds")) result->set_candidate_seconds(f.Number("candidate_seconds"));
+  op->set_free(f.Bool("free"));
 }
 
 void ReadReferenceFields(const Fields& f, absl::Status* status, ExecResult* result) {
   for (const Json& item : f.List("reference_ops"))
     ReadOp(item, status, result->add_reference_ops());
-  if (f.Has("reference_seconds")) result->set_reference_seconds(f.Number("reference_seconds"));
   // Marks the fields that the reference runner's code reads from the result's text.
-  for (const char* name : {"visible", "calls", "trials", "left_out", "shares_memory",
-                           "mutates_inputs", "has_buffers", "bytes_per_second", "in_bytes",
-                           "out_bytes", "call_bytes", "device_bytes", "out_of_memory"}) {
+  for (const char* name :
+       {"visible", "calls", "trials", "left_out", "shares_memory", "mutates_inputs", "has_buffers",
+        "in_bytes", "out_bytes", "call_bytes", "device_bytes", "out_of_memory"}) {
     (void)f.Has(name);
   }
 }
 
-absl::StatusOr<ExecResult> ReadResult(const Json& json, JobRole role) {
+absl::StatusOr<ExecResult> ReadResult(const Json& json) {
   absl::Status status;
   ExecResult result;
   const Fields f(json, "", &status);
   RETURN_IF_ERROR(status);
   const std::string name = f.Text("outcome");
-  const auto reason = ReasonsOf(role).find(name);
-  if (status.ok() && reason == ReasonsOf(role).end()) {
+  const auto reason = Reasons().find(name);
+  if (status.ok() && reason == Reasons().end()) {
     return absl::InvalidArgumentError(absl::StrCat("the result's outcome is unknown: ", name));
   }
   RETURN_IF_ERROR(status);
   Outcome* outcome = result.mutable_outcome();
   SetOutcome(reason->second, f.Text("message"), outcome);
-  outcome->set_device_memory(name == kOutOfDeviceMemory);
   outcome->set_detail(f.Text("detail"));
   if (f.Has("line")) outcome->set_line(f.Small("line"));
   (void)f.Has("fault");  // follows from the outcome
   result.set_phase(f.Text("phase"));
   result.set_modelled(f.Bool("modelled"));
   result.set_device_name(f.Text("device_name"));
-  if (role == JobRole::kRunner) ReadRunnerFields(f, &status, &result);
-  if (role == JobRole::kReference) ReadReferenceFields(f, &status, &result);
+  ReadReferenceFields(f, &status, &result);
   for (const auto& [phase, seconds] : f.Object("seconds").items()) {
     if (seconds.is_number()) (*result.mutable_phase_seconds())[phase] = seconds.get<double>();
   }
@@ -278,8 +191,11 @@ absl::Status ReadLine(absl::string_view line, JobRole role, JobChannel* channel)
     channel->setup_error = Prefix(message->get<std::string>());
     return absl::OkStatus();
   }
-  if (message.key() != "result") return absl::InvalidArgumentError("an unknown message");
-  ASSIGN_OR_RETURN(channel->result, ReadResult(*message, role));
+  // A candidate's process has nothing to report: what it computed is not its to tell.
+  if (message.key() != "result" || role == JobRole::kRunner) {
+    return absl::InvalidArgumentError("an unknown message");
+  }
+  ASSIGN_OR_RETURN(channel->result, ReadResult(*message));
   channel->result_text = message->dump();
   channel->has_result = true;
   return absl::OkStatus();

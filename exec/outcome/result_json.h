@@ -10,10 +10,10 @@
 
 namespace tritonrl {
 
-// The program that a job runs. It decides which fields the job's result has.
+// The program that a job runs.
 enum class JobRole {
   kReference,  // runs the reference, makes inputs and expected outputs
-  kRunner,     // runs the candidate
+  kRunner,     // a candidate's process, which reports no result
 };
 
 // Contents of a job's result channel.
@@ -21,17 +21,14 @@ struct JobChannel {
   std::string phase;             // the last phase announced; "" before the first
   bool candidate_began = false;  // a phase other than "reference" was announced
   bool has_result = false;
-  // The parsed result. A runner's Outcome::OK means that it claims to have run, not that any output
-  // is right.
-  ExecResult result;
+  ExecResult result;        // a reference's
   std::string result_text;  // the result object as JSON
   std::string setup_error;  // why the process could not set up its confinement; "" if it could
 };
 
 // Parses the channel's lines, JSON objects with one key: "phase", "setup_error", or "result" in the
 // last line. The channel is untrusted, as a candidate may have written to it. InvalidArgument: a
-// line is something else, a field is missing or unknown, or the role may not report this outcome.
-// No runner can report "correct".
+// line is something else, a field is missing or unknown, or the role reports no result.
 absl::StatusOr<JobChannel> ParseChannel(absl::string_view bytes, JobRole role);
 
 }  // namespace tritonrl

@@ -9,14 +9,16 @@ namespace {
 // For attempts that can break the candidate's own run as well.
 const std::vector<Outcome::Reason> kFilesOwnHarm = {Outcome::OK, Outcome::RUNTIME_ERROR,
                                                     Outcome::COMPILE_ERROR};
-const std::vector<Outcome::Reason> kMemoryOwnHarm = {Outcome::OK, Outcome::MISMATCH,
-                                                     Outcome::RUNTIME_ERROR, Outcome::BAD_RESULT};
+// For attempts that say what the executor cannot understand, or more than it is asked for.
+const std::vector<Outcome::Reason> kNonsense = {Outcome::OK, Outcome::RUNTIME_ERROR,
+                                                Outcome::BAD_RESULT};
 // For attempts that close the job's channel: the supervisor notices it, or the job reaches its time
 // limit.
 const std::vector<Outcome::Reason> kSilent = {Outcome::TIMEOUT, Outcome::BAD_RESULT};
 const std::vector<Outcome::Reason> kTime = {Outcome::TIMEOUT};
 const std::vector<Outcome::Reason> kRefused = {Outcome::MISMATCH, Outcome::RUNTIME_ERROR,
-                                               Outcome::BAD_RESULT, Outcome::EXITED};
+                                               Outcome::BAD_RESULT, Outcome::EXITED,
+                                               Outcome::RUNTIME_COMPUTE};
 
 // For attempts that fill memory that belongs to no process. Without a memory cgroup only the time
 // limit stops them.
@@ -89,14 +91,11 @@ const std::vector<Attempt>& Attempts() {
       {"network", "every_other_family"},
       {"network", "listen_for_the_next_candidate"},
       {"network", "pass_descriptors_around"},
-      // Memory and channels that a job shares with the supervisor.
-      {"memory", "write_into_the_visible_memory"},
-      {"memory", "shrink_the_memory_of_outputs", kMemoryOwnHarm},
-      {"memory", "seal_the_memory_of_outputs", kMemoryOwnHarm},
-      {"memory", "punch_holes_while_it_is_compared", kMemoryOwnHarm},
-      {"memory", "a_child_that_keeps_the_memory", kMemoryOwnHarm},
+      // The socket that a job shares with the executor, and pages that all share.
+      {"memory", "find_memory_of_tensors"},
+      {"memory", "a_child_that_talks_too", kNonsense},
       {"memory", "write_to_pages_of_read_only_files"},
-      {"memory", "flood_the_control_channel", kMemoryOwnHarm},
+      {"memory", "flood_the_executor", {Outcome::BAD_RESULT}},
       {"memory", "close_the_channel_and_stay", kSilent, 2},
       {"memory", "shut_the_channel_down_and_stay", kSilent, 2},
       // Other processes, and running beyond the time limit.

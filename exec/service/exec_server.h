@@ -59,7 +59,7 @@ class ExecServer {
 // answer. Unauthenticated: the token is not that server's.
 absl::StatusOr<ServerDescription> AskServer(const ServerEntry& server, absl::Time deadline);
 
-// Returns some lines for people: "127.0.0.1:4711: both, interpreter, up 12 s; 1 running, ...".
+// Returns some lines for people: "127.0.0.1:4711: both, native, up 12 s; 1 running, ...".
 std::string StatusText(const std::string& address, const ServerDescription& description);
 
 // Returns one line of JSON: the address, and the description's fields with the names of

@@ -62,7 +62,7 @@ TEST(ExecServerTest, ResultsComeThroughWhateverTheyHold) {
   EXPECT_TRUE(absl::StrContains(server.address(), "127.0.0.1:"));
   auto client = Connect({&server});
   ASSERT_NE(client, nullptr);
-  EXPECT_EQ(client->name(), "interpreter");
+  EXPECT_EQ(client->name(), "native");
   EXPECT_TRUE(client->modelled());
   EXPECT_EQ(client->concurrency(), 2);
   EXPECT_TRUE(absl::StrContains(client->sandbox_description(), "1 of 1 servers"));

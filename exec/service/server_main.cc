@@ -30,7 +30,7 @@
 #include "exec/service/exec_server.h"
 #include "exec/service/server_registry.h"
 
-ABSL_FLAG(std::string, backend, "auto", "auto, interpreter, native, cuda or native_cuda");
+ABSL_FLAG(std::string, backend, "auto", "auto, native or cuda");
 ABSL_FLAG(std::string, role, "both",
           "both; check: correctness only; time: one job at a time on each GPU");
 ABSL_FLAG(

@@ -1,4 +1,4 @@
-// Real server processes with the interpreter backend on loopback: verdicts, kill -9, drain.
+// Real server processes with the native backend on loopback: verdicts, kill -9, drain.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ class ServerProcessTest : public testing::Test {
     auto program = Runfile("exec/service/server");
     if (!program.ok()) return program.status();
     SubprocessOptions options;
-    options.argv = {*program, "--backend=interpreter", "--workers=1", "--register=" + folder_};
+    options.argv = {*program, "--backend=native", "--workers=1", "--register=" + folder_};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
     return Subprocess::Start(options);
   }
@@ -94,7 +94,7 @@ TEST_F(ServerProcessTest, TheSameVerdictsAsAtHomeAndAnOrderlyEnd) {
   options.registry_dir = folder_;
   auto client = RemoteBackend::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
-  EXPECT_EQ((*client)->name(), "interpreter");
+  EXPECT_EQ((*client)->name(), "native");
 
   auto good = (*client)->Run(Softmax(), absl::Now() + kPatience);
   ASSERT_TRUE(good.ok()) << good.status();

@@ -31,7 +31,7 @@ class ScriptedBackend : public DeviceBackend {
     return result;
   }
   int concurrency() const override { return concurrency_; }
-  std::string name() const override { return modelled_ ? "interpreter" : "cuda"; }
+  std::string name() const override { return modelled_ ? "native" : "cuda"; }
   bool modelled() const override { return modelled_; }
   std::string sandbox_description() const override { return "none"; }
 

@@ -8,10 +8,10 @@
 //
 // The paper's figure is the ratio of the means of ten direct calls each, launches included. The
 // reference's are calls of Python. The candidate's are replays by C++, whose launches take some 5
-// us of the host while Triton's launcher takes 20 to 90: for each launch and operator of the
-// candidate HostSeconds adds what Python takes more. That is the figure's modelled part: multiples,
-// fitted to direct calls of nine programs (each is off by up to 2.3 times), of what an operator of
-// torch takes in the reference's process.
+// us of the host while Triton's launcher takes 20 to 40: PaperSeconds makes them what Python's
+// calls would take. That is the figure's modelled part: multiples, fitted to direct calls of 262
+// programs, of what an operator of torch takes in the reference's process
+// (bench/exec/direct_calls.py).
 #ifndef TRITONRL_EXEC_TIMING_REPLAY_ROUNDS_H_
 #define TRITONRL_EXEC_TIMING_REPLAY_ROUNDS_H_
 
@@ -24,7 +24,7 @@
 #include "absl/status/statusor.h"
 #include "exec/messages.pb.h"
 #include "exec/reference/reference_runner.h"
-#include "exec/timing/timing_rounds.h"
+#include "exec/timing/timing_result.h"
 
 namespace tritonrl {
 
@@ -57,9 +57,11 @@ struct ReplayTiming {
   absl::Status candidate;
 };
 
-// Seconds that Python's host takes for a candidate's launches and operators beyond what our own
-// replay does, where it takes `operator_seconds` for an operator of torch.
-double HostSeconds(double operator_seconds, int64_t launches, int64_t operators);
+// Seconds of a direct call by Python of a candidate that takes `replay_seconds` when C++ replays
+// it, launches included, on a host that takes `operator_seconds` for an operator of torch. Either
+// the host is the slower side, or the device after the first launch.
+double PaperSeconds(double replay_seconds, double operator_seconds, int64_t launches,
+                    int64_t operators);
 
 // Times both sides. Tells the reference to end when the timing is over.
 ReplayTiming MeasureReplays(const ExecRequest& request, const ReferenceResult& reference_result,

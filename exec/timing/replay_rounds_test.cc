@@ -44,7 +44,8 @@ class ReplayRoundsTest : public testing::Test {
     }
     const int count = order.begin()->get<int>();
     if (answers_nonsense_) return Json{{"seconds", {1, -1}}};
-    return Json{{"seconds", std::vector<double>(count, order.contains("plain") ? 80e-6 : 20e-6)}};
+    return Json{{"seconds", std::vector<double>(count, order.contains("plain") ? 80e-6 : 20e-6)},
+                {"gpu", gpu_}};
   }
 
   absl::StatusOr<std::vector<double>> Candidate(const CandidateRound& round) {
@@ -61,7 +62,8 @@ class ReplayRoundsTest : public testing::Test {
   bool graph_ = false, direct_ = false;  // what was asked for last
   std::string reference_not_a_graph_, candidate_not_a_graph_;
   absl::Status candidate_;
-  std::string log_;  // of calls: r, c; p, m for the paper's figure
+  Json gpu_ = Json::array();  // states of the GPU that each round tells
+  std::string log_;           // of calls: r, c; p, m for the paper's figure
   int checked_ = 0;
 };
 
@@ -71,14 +73,11 @@ TEST_F(ReplayRoundsTest, BothTakeTurns) {
   EXPECT_EQ(log_, "rcpmrccrrccrrccr");
   EXPECT_EQ(checked_, 7);  // the output of every round is small
   EXPECT_DOUBLE_EQ(timing.result.speedup.speedup, 2);
-  EXPECT_DOUBLE_EQ(timing.result.reference.event, 20e-6);
-  EXPECT_DOUBLE_EQ(timing.result.candidate.event, 10e-6);
+  EXPECT_DOUBLE_EQ(timing.result.reference_seconds, 20e-6);
+  EXPECT_DOUBLE_EQ(timing.result.candidate_seconds, 10e-6);
   EXPECT_EQ(timing.result.ratios.size(), 6);
-  EXPECT_DOUBLE_EQ(OutsideSeconds(timing.result.reference, timing.result.candidate), 10e-6);
   EXPECT_EQ(timing.result.bytes_per_second, 1e12);
-  // Two launches of the candidate take more of Python's host than of ours.
-  EXPECT_DOUBLE_EQ(*timing.result.paper_speedup, 80e-6 / (20e-6 + HostSeconds(5e-6, 2, 0)));
-  EXPECT_GT(HostSeconds(5e-6, 2, 0), 0);
+  EXPECT_DOUBLE_EQ(*timing.result.paper_speedup, 80e-6 / PaperSeconds(20e-6, 5e-6, 2, 0));
   EXPECT_EQ(timing.not_a_graph, "");
   EXPECT_TRUE(ended_);
 }
@@ -98,7 +97,37 @@ TEST_F(ReplayRoundsTest, ThePapersRulesKnowTheMeansAlone) {
   const ReplayTiming timing = Measure();
   EXPECT_TRUE(timing.result.paper_rules);
   EXPECT_EQ(log_, "rcpm");
-  EXPECT_DOUBLE_EQ(timing.result.reference.event, 80e-6);
+  EXPECT_DOUBLE_EQ(timing.result.reference_seconds, 80e-6);
+}
+
+TEST(PaperSecondsTest, TheSlowerOfHostAndDevice) {
+  // Twenty launches of the candidate keep Python's host busy for longer than the device.
+  EXPECT_NEAR(PaperSeconds(100e-6, 5e-6, 20, 0), 5e-6 * (3.2 + 20 * 3.2), 1e-12);
+  // A large kernel begins after the first launch.
+  EXPECT_NEAR(PaperSeconds(10e-3, 5e-6, 1, 0), 10e-3 + 5e-6 * 6.4, 1e-12);
+  EXPECT_GT(PaperSeconds(10e-6, 5e-6, 1, 30), PaperSeconds(10e-6, 5e-6, 1, 0));
+  // Nothing else is believed of a host.
+  EXPECT_LT(PaperSeconds(0, 1, 1, 0), 1e-3);
+}
+
+TEST_F(ReplayRoundsTest, StatesOfTheGpuAreTold) {
+  gpu_ = {{{"sm_mhz", 1980}, {"other_programs", 0}, {"throttled", false}},
+          {{"sm_mhz", 1200}, {"other_programs", 2}, {"throttled", true}},
+          {{"sm_mhz", "fast"}, {"other_programs", -7}},
+          3};
+  const ReplayTiming timing = Measure();
+  ASSERT_EQ(timing.result.kind, Kind::kTimed) << timing.result.text;
+  ExecResult result;
+  ConcludeSpeedup(reference_result_, timing.result, &result);
+  EXPECT_EQ(result.timing().sm_mhz_low(), 1200);
+  EXPECT_EQ(result.timing().sm_mhz_high(), 1980);
+  EXPECT_TRUE(result.timing().gpu_shared());
+  EXPECT_TRUE(result.timing().gpu_throttled());
+  gpu_ = {{{"sm_mhz", 1980}, {"other_programs", 0}, {"throttled", false}}};
+  ExecResult alone;
+  ConcludeSpeedup(reference_result_, Measure().result, &alone);
+  EXPECT_FALSE(alone.timing().gpu_shared());
+  EXPECT_FALSE(alone.timing().gpu_throttled());
 }
 
 TEST_F(ReplayRoundsTest, FailuresSayWhose) {

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 
 namespace tritonrl {
 namespace {
@@ -58,6 +59,20 @@ double LaunchSeconds(const RooflineModel& model, const KernelLaunch& launch) {
 double OperatorSeconds(const RooflineModel& model, int64_t calls, double bytes, double flops) {
   return static_cast<double>(calls) * model.launch_seconds +
          std::max(bytes / model.dram_bytes, flops / model.fp32_flops);
+}
+
+absl::Status ModelReference(const ExecRequest& request, ReferenceResult* reference_result) {
+  ASSIGN_OR_RETURN(const RooflineModel model, FindRooflineModel(request.device_model()));
+  ExecResult& run = reference_result->run;
+  run.set_device_name(model.device_name);
+  reference_result->bytes_per_second = model.dram_bytes;
+  if (request.skip_timing()) return absl::OkStatus();
+  double seconds = 0;
+  for (const AtenOp& op : run.reference_ops()) {
+    if (!op.free()) seconds += OperatorSeconds(model, op.calls(), op.bytes(), op.flops());
+  }
+  run.set_reference_seconds(seconds);
+  return absl::OkStatus();
 }
 
 }  // namespace tritonrl

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "exec/messages.pb.h"
+#include "exec/reference/reference_runner.h"
 
 namespace tritonrl {
 
@@ -40,6 +42,11 @@ double LaunchSeconds(const RooflineModel& model, const KernelLaunch& launch);
 // Returns the seconds of `calls` calls of one operator (a copy, a fill, another operator of torch)
 // that move `bytes` and compute `flops` in all, at full occupancy.
 double OperatorSeconds(const RooflineModel& model, int64_t calls, double bytes, double flops);
+
+// Gives a reference that ran on the CPU the GPU of the request's model: name, memory bandwidth and,
+// unless the request skips timing, the seconds of one forward by the operators that were counted in
+// it. InvalidArgument: FindRooflineModel.
+absl::Status ModelReference(const ExecRequest& request, ReferenceResult* reference_result);
 
 }  // namespace tritonrl
 

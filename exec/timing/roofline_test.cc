@@ -62,5 +62,31 @@ TEST(Roofline, ModelsHaveNames) {
             "device_model \"h100\" is unknown; known are l40s, l40s_mini");
 }
 
+// Two kernels: one bound by memory, one by operations; a view costs nothing.
+TEST(ModelReferenceTest, SumsOperatorsThatRunKernels) {
+  ReferenceResult reference_result;
+  const auto add = [&](int64_t calls, double bytes, double flops, bool free) {
+    AtenOp* const op = reference_result.run.add_reference_ops();
+    op->set_calls(calls);
+    op->set_bytes(bytes);
+    op->set_flops(flops);
+    op->set_free(free);
+  };
+  add(2, 864e3, 1, false);
+  add(1, 8, 91.6e6, false);
+  add(5, 1e9, 1e9, true);
+  ExecRequest request;
+  ASSERT_TRUE(ModelReference(request, &reference_result).ok());
+  EXPECT_DOUBLE_EQ(reference_result.run.reference_seconds(), 3 * 2.5e-6 + 1e-6 + 1e-6);
+  EXPECT_EQ(reference_result.run.device_name(), "NVIDIA L40S (modelled)");
+  EXPECT_EQ(reference_result.bytes_per_second, 864e9);
+  request.set_skip_timing(true);
+  ReferenceResult untimed;
+  ASSERT_TRUE(ModelReference(request, &untimed).ok());
+  EXPECT_FALSE(untimed.run.has_reference_seconds());
+  request.set_device_model("abacus");
+  EXPECT_FALSE(ModelReference(request, &untimed).ok());
+}
+
 }  // namespace
 }  // namespace tritonrl

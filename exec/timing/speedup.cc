@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "exec/device_backend.h"
 #include "exec/reference/reference_runner.h"
-#include "exec/timing/timing_rounds.h"
+#include "exec/timing/timing_result.h"
 
 namespace tritonrl {
 namespace {
@@ -133,32 +133,19 @@ void ConcludeSpeedup(const ReferenceResult& reference_result,
     if (reference_result.bytes_per_second > 0)
       floor = reference_result.MinBytesMoved() / reference_result.bytes_per_second;
   } else {
-    if (!timing.has_value() || timing->kind == TimingResult::Kind::kCandidateEnded) {
-      return SetOutcome(Outcome::BAD_RESULT, "it ended before its timed rounds were over",
+    if (!timing.has_value() || timing->kind != TimingResult::Kind::kTimed) {
+      return SetOutcome(Outcome::INTERNAL_ERROR,
+                        timing.has_value() ? timing->text : "no call was timed",
                         result->mutable_outcome());
     }
-    if (timing->kind != TimingResult::Kind::kTimed) {
-      return SetOutcome(Outcome::INTERNAL_ERROR, timing->text, result->mutable_outcome());
-    }
-    result->set_reference_seconds(timing->reference.event);
-    result->set_candidate_seconds(timing->candidate.event);
-    result->set_outside_seconds(OutsideSeconds(timing->reference, timing->candidate));
+    result->set_reference_seconds(timing->reference_seconds);
+    result->set_candidate_seconds(timing->candidate_seconds);
     DescribeTiming(*timing, result->mutable_timing());
     if (timing->paper_rules) {
-      result->clear_outside_seconds();
       result->set_speedup(timing->paper_speedup.value_or(0));
       return;
     }
     floor = MeasuredFloor(reference_result, *timing);
-    if (!IsBelievable(result->candidate_seconds(), result->outside_seconds(),
-                      timing->spin_seconds)) {
-      return SetOutcome(
-          Outcome::INCONCLUSIVE,
-          absl::StrFormat("its process reports %.1f us for one forward, but by the clock "
-                          "outside one takes %.1f us",
-                          1e6 * result->candidate_seconds(), 1e6 * result->outside_seconds()),
-          result->mutable_outcome());
-    }
   }
   result->set_floor_seconds(floor);
   if (!result->has_candidate_seconds()) return;

@@ -48,9 +48,10 @@ SpeedupInterval WithSystematicError(const SpeedupInterval& interval,
 double Median(std::vector<double> values);
 
 // Sets the times and the speedup of a correct candidate. `timing` is the result of the rounds on a
-// GPU; modelled times are already in `reference_result` and `result`. Outcome::INCONCLUSIVE if the
-// candidate's time contradicts the supervisor's clock or is below the task's lower bound. Measured
-// by the paper's rules, the times and the speedup are those of the ten calls, unchecked.
+// GPU, without which the outcome is an infrastructure error; modelled times are already in
+// `reference_result` and `result`. Outcome::INCONCLUSIVE if the candidate's time is below the
+// task's lower bound. Measured by the paper's rules, the times and the speedup are those of the ten
+// calls, unchecked.
 void ConcludeSpeedup(const ReferenceResult& reference_result,
                      const std::optional<TimingResult>& timing, ExecResult* result);
 

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
+
 #include "base/random.h"
+#include "exec/device_backend.h"
+#include "exec/reference/reference_runner.h"
+#include "exec/timing/timing_result.h"
 
 namespace tritonrl {
 namespace {
@@ -98,6 +104,100 @@ TEST(SpeedupIntervalTest, ShortKernelsAreMoreInDoubt) {
   EXPECT_NEAR(wide.high, 2 * 1.02, 1e-9);
   const std::vector<TimedBlock> brief(6, TimedBlock{4e-6, 2e-6});
   EXPECT_GT(WithSystematicError(EstimateSpeedup(brief), brief).high, 2.4);
+}
+
+// A reference whose call reads and writes 400 MB each, on a GPU of 1 TB/s.
+class ConcludeSpeedupTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Leaf tensor;
+    tensor.kind = Leaf::Kind::kTensor;
+    tensor.type = DType::kFloat32;
+    tensor.elements = tensor.distinct_elements = 100'000'000;
+    reference_.inputs = {{tensor}};
+    reference_.outputs = {{tensor}};
+    AtenOp* const op = reference_.run.add_reference_ops();
+    op->set_name("aten.relu");
+    op->set_bytes(800e6);
+    reference_.run.set_reference_seconds(2e-3);
+    reference_.bytes_per_second = 1e12;
+  }
+
+  // Of a candidate whose time is modelled, or measured.
+  ExecResult Conclude(double candidate_seconds, bool modelled) {
+    reference_.run.set_modelled(modelled);
+    ExecResult result;
+    SetOutcome(Outcome::OK, "", result.mutable_outcome());
+    if (modelled) {
+      result.set_candidate_seconds(candidate_seconds);
+      ConcludeSpeedup(reference_, std::nullopt, &result);
+      return result;
+    }
+    TimingResult timing;
+    timing.reference_seconds = 2e-3;
+    timing.candidate_seconds = candidate_seconds;
+    timing.speedup = {.speedup = 2e-3 / candidate_seconds, .low = 1, .high = 3};
+    timing.bytes_per_second = 1e12;
+    ConcludeSpeedup(reference_, timing, &result);
+    return result;
+  }
+
+  ReferenceResult reference_;
+};
+
+TEST_F(ConcludeSpeedupTest, TheFloorIsTheTrafficOfInputsAndOutputs) {
+  const ExecResult modelled = Conclude(1e-3, /*modelled=*/true);
+  EXPECT_EQ(modelled.outcome().reason(), Outcome::OK) << modelled.ShortDebugString();
+  EXPECT_NEAR(modelled.floor_seconds(), 800e-6, 1e-12);
+  EXPECT_NEAR(modelled.speedup(), 2, 1e-9);
+  // Measured, the GPU's cache may hold 64 MiB of it, and memory is up to 1.5 times faster than the
+  // test of it.
+  const ExecResult measured = Conclude(1e-3, /*modelled=*/false);
+  EXPECT_EQ(measured.outcome().reason(), Outcome::OK) << measured.ShortDebugString();
+  EXPECT_NEAR(measured.floor_seconds(), (800e6 - (64 << 20)) / 1.5e12, 1e-12);
+  EXPECT_NEAR(measured.speedup(), 2, 1e-9);
+  EXPECT_EQ(measured.timing().speedup_high(), 3);
+}
+
+TEST_F(ConcludeSpeedupTest, TimesThatCannotBeAreInconclusive) {
+  for (const bool modelled : {true, false}) {
+    for (const double seconds :
+         {4e-4, 0.0, -1e-3, std::numeric_limits<double>::quiet_NaN(),
+          std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+      const ExecResult result = Conclude(seconds, modelled);
+      EXPECT_EQ(result.outcome().reason(), Outcome::INCONCLUSIVE) << seconds << modelled;
+      EXPECT_EQ(result.outcome().status(), Outcome::STATUS_INFRA_ERROR);
+      EXPECT_FALSE(result.has_speedup()) << seconds << modelled;
+    }
+  }
+}
+
+TEST_F(ConcludeSpeedupTest, AReferenceThatMovesLittleBoundsLess) {
+  reference_.run.mutable_reference_ops(0)->set_bytes(80e6);  // a view of its input
+  const ExecResult result = Conclude(1e-4, /*modelled=*/true);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OK) << result.ShortDebugString();
+  EXPECT_NEAR(result.floor_seconds(), 80e-6, 1e-12);
+}
+
+TEST_F(ConcludeSpeedupTest, WithoutTimesOrWithALostTimerThereIsNoSpeedup) {
+  reference_.run.set_modelled(false);
+  ExecResult result;
+  ConcludeSpeedup(reference_, std::nullopt, &result);
+  EXPECT_EQ(result.outcome().reason(), Outcome::INTERNAL_ERROR);
+  TimingResult lost;
+  lost.kind = TimingResult::Kind::kTimerFailed;
+  lost.text = "the timer is lost";
+  ConcludeSpeedup(reference_, lost, &result);
+  EXPECT_EQ(result.outcome().reason(), Outcome::INTERNAL_ERROR);
+  EXPECT_EQ(result.outcome().message(), "the timer is lost");
+  EXPECT_FALSE(result.has_speedup());
+  // A modelled candidate that has no time, as nobody asked for one.
+  reference_.run.set_modelled(true);
+  ExecResult untimed;
+  SetOutcome(Outcome::OK, "", untimed.mutable_outcome());
+  ConcludeSpeedup(reference_, std::nullopt, &untimed);
+  EXPECT_EQ(untimed.outcome().reason(), Outcome::OK);
+  EXPECT_FALSE(untimed.has_speedup());
 }
 
 }  // namespace

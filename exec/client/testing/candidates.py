@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(_HERE, "..", ".."), os.path.join(_HERE, "..", "..", "python")]
+sys.path[:0] = [os.path.join(_HERE, "..", ".."), os.path.join(_HERE, "..", "..", "workers", "python")]
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A small executor for tests: torch on the CPU for operators, the project's Triton IR executor for launches.
+"""A small executor for tests: torch on the CPU for operators; launches do what kernels.py says of their names.
 
 Memory lies at addresses that the candidate's process has not mapped. `Executor(sock, source, ...).serve()` answers
 until the candidate ends, and keeps what happened: `outputs`, `failure`, `log`, `refused`.
@@ -8,11 +8,9 @@ import ctypes
 import mmap
 
 import torch
-import ttir_executor
-import ttir_memory
-from failures import KernelError
 
 from .fake_wire import Contents, Gone, contents, decode, encode, receive, send
+from .kernels import kernel_of
 
 BASE, SIZE = 0x600000000000, 1 << 32  # bytes of address space
 GAP = 1 << 16
@@ -94,21 +92,6 @@ class Storages:
         tensor = torch._neg_view(tensor) if t.get("neg") else tensor
         return torch._conj(tensor) if t.get("conj") else tensor
 
-    def all_of(self):
-        return [ttir_memory.Storage(address, raw.numel()) for address, raw in self.live.values()]
-
-
-class _Memory(ttir_memory.Memory):
-    """Addresses that came through an integer are looked up among the storages alone."""
-
-    storages_of = None
-
-    def _find(self, address):
-        if not self.scanned:
-            self.scanned = True
-            self.storages += self.storages_of()
-        return super()._find(address)
-
 
 class Executor:
     """`init` are the constructor's args and kwargs, `calls` the inputs of each call of forward; `refuse(name, phase)` is
@@ -123,8 +106,6 @@ class Executor:
         self.log, self.refused, self.launches = [], [], []
         self.kernels, self.generators, self.graphs = [], [], []
         self.capture, self.saved = None, None
-        ttir_executor.Memory = _Memory
-        _Memory.storages_of = self.storages.all_of
 
     def serve(self):
         """Until the candidate's process ends. Returns self."""
@@ -147,7 +128,7 @@ class Executor:
         except Refused as error:
             self.refused.append((str(error), message.get("line", 0)))
             reply = {"refused": str(error)}
-        except (RuntimeError, KernelError, IndexError, TypeError, ValueError) as error:
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
             reply = {"error": str(error)}
         return reply if isinstance(reply, tuple) else (reply, b"")
 
@@ -244,14 +225,14 @@ class Executor:
         return {"generator": len(self.generators) - 1}
 
     def _kernel(self, message, payload):
-        self.kernels.append((message["name"], ttir_executor.kernel_of(message["ttir"])))
+        self.kernels.append((message["name"], kernel_of(message["name"], message["ttir"], self.storages)))
         return {"kernel": len(self.kernels) - 1}
 
     def _launch(self, message, payload):
         name, kernel = self.kernels[message["kernel"]]
         args = self._value(message["args"], payload)
         self._save(tensors_in(args))
-        run = lambda: kernel.launch(args, tuple(message["grid"]))
+        run = lambda: kernel(args, message["grid"])
         self.launches.append((name, message["line"]))
         if self.capture is not None:
             self.capture.append(run)

@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<EscapeSuite>> EscapeSuite::Start() {
   options.limits.set_tmp_bytes(32 << 20);
   options.limits.set_shm_bytes(16 << 20);
   options.limits.set_file_bytes(64 << 20);
-  ASSIGN_OR_RETURN(suite->backend_, StartInterpreterBackend(options));
+  ASSIGN_OR_RETURN(suite->backend_, StartNativeBackend(options));
   suite->world_->Remember();
   std::vector<std::string> wrong;
   suite->RunHonest(&wrong);

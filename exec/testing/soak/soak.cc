@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "exec/backend/backend_factory.h"
-#include "exec/testing/pool_options.h"
 #include "exec/testing/process_tree.h"
 #include "exec/testing/run_request.h"
 #include "exec/testing/soak/leak_check.h"
@@ -130,22 +129,13 @@ constexpr absl::Duration kFinish = absl::Seconds(10);      // for candidates tha
 
 absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& options) {
   WorkerPoolOptions pool;
-  if (options.torch_runner) {
-    pool.workers = options.workers;
-    // Small, so that a candidate that fills its memory reaches the limit before its time limit,
-    // even on a host that allocates pages slowly. A CUDA context needs a part of it.
-    pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{2} << 30 : 512 << 20);
-  } else {
-    pool = FakePoolOptions(options.workers);
-  }
+  pool.workers = options.workers;
+  // Small, so that a candidate that fills its memory reaches the limit before its time limit, even
+  // on a host that allocates pages slowly. A CUDA context needs a part of it.
+  pool.limits.set_memory_bytes(options.backend == "cuda" ? int64_t{2} << 30 : 512 << 20);
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
-  if (options.backend == "cuda") {
-    return StartCudaBackend(std::move(pool));
-  }
-  if (options.backend == "native" && options.torch_runner) {
-    return StartNativeBackend(std::move(pool));
-  }
-  return StartInterpreterBackend(std::move(pool));
+  if (options.backend == "cuda") return StartCudaBackend(std::move(pool));
+  return StartNativeBackend(std::move(pool));
 }
 
 // Whether the end of the soak, rather than the candidate, can be the cause of this outcome.
@@ -174,7 +164,7 @@ class Soak {
     leftovers.NotePool();
     report_.sandbox = backend_->sandbox_description();
     MakePlan();
-    if (options_.torch_runner) RETURN_IF_ERROR(WarmUp());
+    RETURN_IF_ERROR(WarmUp());
     start_ = absl::Now();
     if (options_.seconds > 0) end_ = start_ + absl::Seconds(options_.seconds);
     std::thread teller([this] {
@@ -199,22 +189,18 @@ class Soak {
     plan.count = options_.count;
     plan.evil_share = options_.evil_share;
     plan.seed = options_.seed;
-    plan.torch_runner = options_.torch_runner;
-    plan.cuda = options_.backend == "cuda";
-    plan.native = options_.backend == "native" && options_.torch_runner;
     plan.fill_memory = absl::StrContains(report_.sandbox, "memory");
-    plan.extra_seconds = options_.torch_runner ? options_.extra_seconds : 0;
+    plan.extra_seconds = options_.extra_seconds;
     plan_ = PlanSoak(plan);
   }
 
   ExecRequest RequestFor(const SoakCase& soak) const {
     ExecRequest request;
     request.set_task_id(absl::StrCat(soak.id));
-    request.set_reference_source(options_.torch_runner ? kSoftmaxReference : "pass");
+    request.set_reference_source(kSoftmaxReference);
     request.set_candidate_source(soak.source);
     request.set_trials(1);
     request.set_skip_timing(!options_.timing);
-    request.set_skip_gpu_profile(true);  // a profile takes seconds and tests nothing here
     request.mutable_limits()->set_wall_seconds(soak.wall_seconds);
     return request;
   }

@@ -71,8 +71,7 @@ struct SoakOptions {
   double evil_share = 1.0 / 3;
   uint64_t seed = 1;
   int workers = 2;
-  bool torch_runner = true;        // false: the fake runner, for a quick test of the pool itself
-  std::string backend = "native";  // or "interpreter", "cuda"
+  std::string backend = "native";      // or "cuda"
   std::string sandbox = "bubblewrap";  // or "none"
   // Times honest candidates too. On a GPU a timed candidate waits until all other candidates have
   // left the GPU, even hanging ones, so that the soak would do little else.

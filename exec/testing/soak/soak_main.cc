@@ -18,9 +18,8 @@ ABSL_FLAG(int, count, 2000, "number of candidates");
 ABSL_FLAG(double, evil, 1.0 / 3, "share of hostile candidates, 0 to 1");
 ABSL_FLAG(uint64_t, seed, 1, "seed of the kinds of candidates and their order");
 ABSL_FLAG(int, workers, 2, "candidates that run at the same time");
-ABSL_FLAG(std::string, backend, "native", "native, interpreter or cuda");
+ABSL_FLAG(std::string, backend, "native", "native or cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap or none");
-ABSL_FLAG(bool, torch_runner, true, "true: the real runner; false: plain Python without torch");
 ABSL_FLAG(std::string, timing, "auto",
           "whether honest candidates are timed: true, false, or auto (not on a GPU, where a timed "
           "candidate waits until all others have left it)");
@@ -44,7 +43,6 @@ absl::StatusOr<SoakOptions> OptionsFromFlags() {
   options.workers = absl::GetFlag(FLAGS_workers);
   options.backend = absl::GetFlag(FLAGS_backend);
   options.sandbox = absl::GetFlag(FLAGS_sandbox);
-  options.torch_runner = absl::GetFlag(FLAGS_torch_runner);
   options.seconds = absl::GetFlag(FLAGS_seconds);
   if (options.count < 1) return absl::InvalidArgumentError("--count must be at least 1");
   if (options.workers < 1 || options.workers > 1024) {
@@ -54,8 +52,8 @@ absl::StatusOr<SoakOptions> OptionsFromFlags() {
     return absl::InvalidArgumentError("--evil must be 0 to 1");
   }
   const bool cuda = options.backend == "cuda";
-  if (!cuda && options.backend != "interpreter" && options.backend != "native") {
-    return absl::InvalidArgumentError("--backend must be native, interpreter or cuda");
+  if (!cuda && options.backend != "native") {
+    return absl::InvalidArgumentError("--backend must be native or cuda");
   }
   const double extra = absl::GetFlag(FLAGS_extra_seconds);
   if (!(extra >= 0) || !(options.seconds >= 0)) {

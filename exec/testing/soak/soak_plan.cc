@@ -97,29 +97,8 @@ constexpr char kEndlessKernel[] =
     "    torch.cuda.synchronize()\n"
     "    return y";
 
-// Attacks that need a GPU.
-const std::vector<Evil>& GpuEvils() {
-  static const auto& evils = *new std::vector<Evil>{
-      // The kernel writes far outside all allocations, after which every call in this context
-      // fails.
-      {"corrupt context",
-       kFarStore,
-       30,
-       {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
-      {"kernel that asserts",
-       "import torch\n"
-       "class ModelNew(torch.nn.Module):\n"
-       "  def forward(self, x):\n"
-       "    return x[torch.full((4,), 1 << 30, device=x.device)]",
-       30,
-       {Outcome::OUT_OF_BOUNDS, Outcome::RUNTIME_ERROR, Outcome::CRASHED}},
-      {"endless kernel", kEndlessKernel, 5, {Outcome::TIMEOUT}},
-  };
-  return evils;
-}
-
 // Attacks on an executor, whose limits end them or which survives them.
-const std::vector<Evil>& NativeEvils() {
+const std::vector<Evil>& ExecutorEvils() {
   static const auto& evils = *new std::vector<Evil>{
       {"far store", kFarStore, 30, {Outcome::OUT_OF_BOUNDS}},
       {"endless kernel", kEndlessKernel, 3, {Outcome::TIMEOUT}},
@@ -148,11 +127,6 @@ const std::vector<Evil>& NativeEvils() {
   return evils;
 }
 
-std::string Honest(int id, bool torch_runner) {
-  if (torch_runner) return kSoftmaxCandidate;
-  return absl::StrCat("result['message'] = '", SoakMark(id), "'");
-}
-
 }  // namespace
 
 std::string SoakMark(int id) { return absl::StrCat("soak case ", id, "."); }
@@ -162,8 +136,7 @@ std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
   for (const Evil& evil : Evils()) {
     if (options.fill_memory || !absl::StartsWith(evil.kind, "fill")) evils.push_back(evil);
   }
-  if (options.cuda) evils.insert(evils.end(), GpuEvils().begin(), GpuEvils().end());
-  if (options.native) evils.insert(evils.end(), NativeEvils().begin(), NativeEvils().end());
+  evils.insert(evils.end(), ExecutorEvils().begin(), ExecutorEvils().end());
   std::mt19937_64 random(options.seed);
   std::vector<SoakCase> plan(options.count);
   for (int id = 0; id < options.count; ++id) {
@@ -173,7 +146,7 @@ std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options) {
     const bool is_evil = std::uniform_real_distribution<>()(random) < options.evil_share;
     const Evil& evil = evils[random() % evils.size()];
     soak.kind = is_evil ? evil.kind : "honest";
-    soak.source = say + (is_evil ? evil.source : Honest(id, options.torch_runner));
+    soak.source = say + (is_evil ? evil.source : kSoftmaxCandidate);
     soak.wall_seconds = (is_evil ? evil.wall_seconds : 30) + options.extra_seconds;
     soak.outcomes = is_evil ? evil.outcomes : std::vector<Outcome::Reason>{Outcome::OK};
   }

@@ -23,16 +23,12 @@ struct SoakPlanOptions {
   int count = 0;
   double evil_share = 0;  // 0 to 1
   uint64_t seed = 1;
-  // Honest candidates are Triton softmax kernels for kSoftmaxReference; false: plain statements for
-  // the fake runner of testing/fake_runner.py.
-  bool torch_runner = true;
   bool fill_memory = true;  // includes memory bombs; only if a memory cgroup protects the host
-  bool cuda = false;        // includes kernels that corrupt the CUDA context or never end
-  bool native = false;      // includes attacks on an executor
   double extra_seconds =
       0;  // added to each limit: start of a job before the candidate's first line
 };
 
+// Honest candidates are Triton softmax kernels for kSoftmaxReference.
 std::vector<SoakCase> PlanSoak(const SoakPlanOptions& options);
 
 // The line that a case prints: "soak case 17." The period distinguishes 1 from 17.

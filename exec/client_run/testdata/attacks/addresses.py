@@ -164,7 +164,7 @@ class ModelNew(nn.Module):
         conditional[(1,)](x, torch.empty(4, device="cuda"), y, 1024, B=1024)
         return y
 
-# case: leftovers_of_the_last_call_in_fresh_memory -> mismatch
+# case: leftovers_of_the_last_call_in_fresh_memory -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu
 class ModelNew(nn.Module):

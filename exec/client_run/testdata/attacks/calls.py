@@ -87,7 +87,7 @@ class ModelNew(nn.Module):
         lazy[(1,)](x, self.y, self.state, 1024, B=1024)
         return self.y
 
-# case: a_thread_that_computes_after_forward -> mismatch|runtime_error|bad_result
+# case: a_thread_that_computes_after_forward -> runtime_compute|runtime_error|bad_result
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu
 import threading

@@ -17,7 +17,7 @@ class ModelNew(nn.Module):
         module.SESSION.call_with_payload = lambda message, parts=(): ({"end": True, "out": None}, b"")
         return torch.empty_like(x)
 
-# case: the_operators_handler_is_replaced -> mismatch|runtime_error
+# case: the_operators_handler_is_replaced -> runtime_compute|runtime_error
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 library = torch.library.Library("aten", "IMPL", "CUDA")
 
@@ -27,7 +27,7 @@ class ModelNew(nn.Module):
         library.impl("relu", lambda t: t, "CUDA", allow_override=True)
         return torch.relu(x)
 
-# case: reads_answer_what_the_program_wants -> mismatch|runtime_error
+# case: reads_answer_what_the_program_wants -> runtime_compute|runtime_error
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: raw
 class ModelNew(nn.Module):

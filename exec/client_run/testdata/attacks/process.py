@@ -113,7 +113,7 @@ class ModelNew(nn.Module):
         os.fork()
         return relu(x)
 
-# case: the_memory_of_other_processes -> mismatch
+# case: the_memory_of_other_processes -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 
@@ -139,7 +139,7 @@ class ModelNew(nn.Module):
             raise RuntimeError("FOUND " + " ".join(found))
         return x
 
-# case: ptrace_of_the_zygote -> runtime_error|mismatch
+# case: ptrace_of_the_zygote -> runtime_error|runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import ctypes
 import os
@@ -153,7 +153,7 @@ class ModelNew(nn.Module):
                 raise RuntimeError(f"FOUND process {pid}")
         return x
 
-# case: files_of_other_jobs -> runtime_error|mismatch
+# case: files_of_other_jobs -> runtime_error|runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 
@@ -168,7 +168,7 @@ class ModelNew(nn.Module):
             raise RuntimeError("FOUND " + " ".join(found[:20]))
         return x
 
-# case: a_file_for_the_next_job -> mismatch
+# case: a_file_for_the_next_job -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 class ModelNew(nn.Module):
     def forward(self, x):
@@ -179,7 +179,7 @@ class ModelNew(nn.Module):
                 pass
         return x
 
-# case: a_file_of_the_last_job -> mismatch
+# case: a_file_of_the_last_job -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 
@@ -191,7 +191,7 @@ class ModelNew(nn.Module):
             raise RuntimeError(f"FOUND {found}")
         return x
 
-# case: the_environment -> mismatch
+# case: the_environment -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 
@@ -204,7 +204,7 @@ class ModelNew(nn.Module):
             raise RuntimeError(f"FOUND {found}")
         return x
 
-# case: the_network -> mismatch
+# case: the_network -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import socket
 
@@ -219,7 +219,7 @@ class ModelNew(nn.Module):
             raise RuntimeError(f"FOUND {address}")
         return x
 
-# case: other_descriptors -> mismatch
+# case: other_descriptors -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import os
 
@@ -238,7 +238,7 @@ class ModelNew(nn.Module):
             raise RuntimeError(f"FOUND {found}")
         return x
 
-# case: references_in_the_clients_memory -> mismatch
+# case: references_in_the_clients_memory -> runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 import gc
 

@@ -52,18 +52,22 @@ def look_for_homes_and_passwords():
 
 
 def overwrite_the_checker():
-    import runner
+    import client.job
+    import linux
 
-    folder = os.path.dirname(runner.__file__)
-    actions = {
-        "append": lambda: write(runner.__file__),
-        "unlink": lambda: os.unlink(runner.__file__),
-        "rename": lambda: os.rename(folder, folder + "-old"),
-        "create": lambda: write(os.path.join(folder, PARAM["mark"] + ".py")),
-        "chmod": lambda: os.chmod(runner.__file__, 0o777),
-        "link": lambda: os.symlink("/tmp/x", os.path.join(folder, PARAM["mark"])),
-    }
-    return each(**actions)
+    said = []
+    for path in (client.job.__file__, linux.__file__):
+        folder = os.path.dirname(path)
+        actions = {
+            "append": lambda path=path: write(path),
+            "unlink": lambda path=path: os.unlink(path),
+            "rename": lambda folder=folder: os.rename(folder, folder + "-old"),
+            "create": lambda folder=folder: write(os.path.join(folder, PARAM["mark"] + ".py")),
+            "chmod": lambda path=path: os.chmod(path, 0o777),
+            "link": lambda folder=folder: os.symlink("/tmp/x", os.path.join(folder, PARAM["mark"])),
+        }
+        said.append(each(**actions))
+    return said
 
 
 def overwrite_the_wheels():
@@ -193,11 +197,11 @@ def make_a_huge_file():
 
 def lock_what_everybody_reads():
     """Locks and leases that make others wait, held by a daemon: on sources, libraries, Triton's compiler."""
+    import client.job
     import fcntl
-    import runner
 
     site = os.path.dirname(os.path.dirname(torch.__file__))
-    paths = [runner.__file__, os.path.dirname(runner.__file__), torch.__file__, "/usr/bin/python3", "/usr/bin/setpriv"]
+    paths = [client.job.__file__, os.path.dirname(client.job.__file__), torch.__file__, "/usr/bin/python3", "/usr/bin/setpriv"]
     paths += glob.glob(site + "/triton/backends/nvidia/bin/ptxas*")[:1] + ["/usr", "/proc/1/ns/pid", "/dev/null"]
     said = []
     for path in paths:

@@ -24,7 +24,7 @@ def leave_python_hooks():
     text = f"open('/tmp/{PARAM['mark']}', 'w')\nraise SystemExit(0)\n".encode()
     for place in places:
         os.makedirs(place, exist_ok=True)
-        for name in ("sitecustomize.py", "usercustomize.py", "torch.py", "triton.py", "json.py", "runner.py"):
+        for name in ("sitecustomize.py", "usercustomize.py", "torch.py", "triton.py", "json.py", "client.py"):
             write(os.path.join(place, name), text)
     return each(
         system=lambda: write("/usr/lib/python3/dist-packages/sitecustomize.py", text),
@@ -43,7 +43,8 @@ def leave_a_preload():
 
 def break_every_module():
     """In this process everything is in reach; nothing of it may reach the zygote."""
-    for name in ("runner", "job_process", "linux", "limits", "protocol", "zygote", "json", "phases", "compare"):
+    ours = ("client.job", "client.main", "client.session", "client.wire")
+    for name in (*ours, "job_process", "linux", "limits", "protocol", "zygote", "json"):
         module = sys.modules.get(name)
         for attribute in list(vars(module)) if module else ():
             if not attribute.startswith("__") and callable(getattr(module, attribute)):

@@ -22,12 +22,12 @@ FORGED = {}  # set by attempts that need a wrong kernel to show that nobody beli
 
 
 @triton.jit
-def softmax(x, y, n, BLOCK: tl.constexpr):
+def softmax(x, y, n, factor, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, BLOCK)
     v = tl.load(x + row * n + i, mask=i < n, other=-float("inf"))
     e = tl.exp(v - tl.max(v, 0))
-    tl.store(y + row * n + i, e / tl.sum(e, 0), mask=i < n)
+    tl.store(y + row * n + i, e / tl.sum(e, 0) * factor, mask=i < n)
 
 
 def name_of(error):
@@ -72,7 +72,7 @@ class ModelNew(torch.nn.Module):
 
     def forward(self, x):
         y = torch.empty_like(x)
-        softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
+        softmax[(x.shape[0],)](x, y, x.shape[1], 3.0 if FORGED else 1.0, BLOCK=256)
         if not ModelNew.tried:
             ModelNew.tried = True
             try:
@@ -80,4 +80,4 @@ class ModelNew(torch.nn.Module):
             except OSError as error:
                 said = name_of(error)
             print(f"escape: {said}", flush=True)
-        return y * 3 if FORGED else y
+        return y

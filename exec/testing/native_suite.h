@@ -1,7 +1,6 @@
-// A test fixture with one interpreter backend for all tests of a suite, because its start takes
-// seconds.
-#ifndef TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
-#define TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
+// A test fixture with one native backend for all tests of a suite, because its start takes seconds.
+#ifndef TRITONRL_EXEC_TESTING_NATIVE_SUITE_H_
+#define TRITONRL_EXEC_TESTING_NATIVE_SUITE_H_
 
 #include <gtest/gtest.h>
 
@@ -9,10 +8,10 @@
 
 namespace tritonrl {
 
-class InterpreterSuite : public testing::Test {
+class NativeSuite : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto backend = StartInterpreterBackend(WorkerPoolOptions());
+    auto backend = StartNativeBackend(WorkerPoolOptions());
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = backend->release();
   }
@@ -27,4 +26,4 @@ class InterpreterSuite : public testing::Test {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_EXEC_TESTING_INTERPRETER_SUITE_H_
+#endif  // TRITONRL_EXEC_TESTING_NATIVE_SUITE_H_
