@@ -66,53 +66,30 @@ TSTree* ParseWithinLimit(const std::string& source) {
 }
 
 constexpr std::pair<std::string_view, Kind> kKinds[] = {
-    {"ERROR", Kind::kError},
     {"module", Kind::kModule},
     {"block", Kind::kBlock},
     {"identifier", Kind::kIdentifier},
-    {"integer", Kind::kInteger},
-    {"float", Kind::kFloat},
     {"string", Kind::kString},
     {"string_content", Kind::kStringContent},
-    {"escape_sequence", Kind::kEscapeSequence},
     {"interpolation", Kind::kInterpolation},
     {"concatenated_string", Kind::kConcatenatedString},
-    {"true", Kind::kTrue},
-    {"false", Kind::kFalse},
-    {"none", Kind::kNone},
-    {"ellipsis", Kind::kEllipsis},
     {"import_statement", Kind::kImport},
     {"import_from_statement", Kind::kImportFrom},
-    {"future_import_statement", Kind::kFutureImport},
     {"aliased_import", Kind::kAliasedImport},
     {"wildcard_import", Kind::kWildcardImport},
     {"dotted_name", Kind::kDottedName},
-    {"relative_import", Kind::kRelativeImport},
     {"print_statement", Kind::kPrintStatement},
     {"exec_statement", Kind::kExecStatement},
     {"expression_statement", Kind::kExpressionStatement},
     {"named_expression", Kind::kNamedExpression},
-    {"assert_statement", Kind::kAssert},
     {"return_statement", Kind::kReturn},
     {"delete_statement", Kind::kDelete},
-    {"raise_statement", Kind::kRaise},
-    {"pass_statement", Kind::kPass},
-    {"break_statement", Kind::kBreak},
-    {"continue_statement", Kind::kContinue},
     {"if_statement", Kind::kIf},
-    {"elif_clause", Kind::kElif},
-    {"else_clause", Kind::kElse},
-    {"match_statement", Kind::kMatch},
     {"case_clause", Kind::kCase},
     {"for_statement", Kind::kFor},
     {"while_statement", Kind::kWhile},
-    {"try_statement", Kind::kTry},
-    {"except_clause", Kind::kExcept},
-    {"except_group_clause", Kind::kExceptGroup},
-    {"finally_clause", Kind::kFinally},
     {"with_statement", Kind::kWith},
     {"with_clause", Kind::kWithClause},
-    {"with_item", Kind::kWithItem},
     {"function_definition", Kind::kFunctionDef},
     {"class_definition", Kind::kClassDef},
     {"decorated_definition", Kind::kDecorated},
@@ -123,24 +100,13 @@ constexpr std::pair<std::string_view, Kind> kKinds[] = {
     {"default_parameter", Kind::kDefaultParameter},
     {"typed_parameter", Kind::kTypedParameter},
     {"typed_default_parameter", Kind::kTypedDefaultParameter},
-    {"list_splat", Kind::kListSplat},
-    {"parenthesized_list_splat", Kind::kListSplat},
-    {"dictionary_splat", Kind::kDictSplat},
     {"list_splat_pattern", Kind::kListSplatPattern},
     {"dictionary_splat_pattern", Kind::kDictSplatPattern},
-    {"positional_separator", Kind::kPositionalSeparator},
-    {"keyword_separator", Kind::kKeywordSeparator},
     {"global_statement", Kind::kGlobal},
     {"nonlocal_statement", Kind::kNonlocal},
     {"argument_list", Kind::kArgumentList},
     {"keyword_argument", Kind::kKeywordArgument},
-    {"expression_list", Kind::kExpressionList},
-    {"pattern_list", Kind::kPatternList},
-    {"tuple_pattern", Kind::kTuplePattern},
-    {"list_pattern", Kind::kListPattern},
-    {"as_pattern", Kind::kAsPattern},
     {"as_pattern_target", Kind::kAsPatternTarget},
-    {"not_operator", Kind::kNot},
     {"boolean_operator", Kind::kBoolean},
     {"binary_operator", Kind::kBinary},
     {"unary_operator", Kind::kUnary},
@@ -148,40 +114,26 @@ constexpr std::pair<std::string_view, Kind> kKinds[] = {
     {"assignment", Kind::kAssignment},
     {"augmented_assignment", Kind::kAugmentedAssignment},
     {"yield", Kind::kYield},
-    {"await", Kind::kAwait},
     {"attribute", Kind::kAttribute},
     {"subscript", Kind::kSubscript},
-    {"slice", Kind::kSlice},
     {"call", Kind::kCall},
-    {"type", Kind::kType},
-    {"list", Kind::kList},
-    {"set", Kind::kSet},
-    {"tuple", Kind::kTuple},
-    {"dictionary", Kind::kDictionary},
-    {"pair", Kind::kPair},
     {"list_comprehension", Kind::kListComprehension},
     {"dictionary_comprehension", Kind::kDictComprehension},
     {"set_comprehension", Kind::kSetComprehension},
     {"generator_expression", Kind::kGenerator},
     {"parenthesized_expression", Kind::kParenthesized},
     {"for_in_clause", Kind::kForIn},
-    {"if_clause", Kind::kIfClause},
     {"conditional_expression", Kind::kConditional},
 };
 
 constexpr std::pair<std::string_view, Field> kFields[] = {
     {"alias", Field::kAlias},
-    {"alternative", Field::kAlternative},
-    {"argument", Field::kArgument},
     {"arguments", Field::kArguments},
     {"attribute", Field::kAttribute},
     {"body", Field::kBody},
     {"condition", Field::kCondition},
     {"consequence", Field::kConsequence},
-    {"definition", Field::kDefinition},
     {"function", Field::kFunction},
-    {"guard", Field::kGuard},
-    {"key", Field::kKey},
     {"left", Field::kLeft},
     {"module_name", Field::kModuleName},
     {"name", Field::kName},
@@ -189,12 +141,8 @@ constexpr std::pair<std::string_view, Field> kFields[] = {
     {"operator", Field::kOperator},
     {"operators", Field::kOperators},
     {"parameters", Field::kParameters},
-    {"return_type", Field::kReturnType},
     {"right", Field::kRight},
-    {"subject", Field::kSubject},
-    {"subscript", Field::kSubscript},
     {"superclasses", Field::kSuperclasses},
-    {"type", Field::kType},
     {"value", Field::kValue},
 };
 
@@ -233,7 +181,9 @@ const Grammar& TheGrammar() {
 class Ast::Builder {
  public:
   Builder(Ast* ast, TSTree* tree)
-      : ast_(ast), cursor_(ts_tree_cursor_new(ts_tree_root_node(tree))) {}
+      : ast_(ast),
+        has_error_(ts_node_has_error(ts_tree_root_node(tree))),
+        cursor_(ts_tree_cursor_new(ts_tree_root_node(tree))) {}
   ~Builder() { ts_tree_cursor_delete(&cursor_); }
 
   // Makes the tree below the cursor's node; false when it is too large.
@@ -250,7 +200,7 @@ class Ast::Builder {
       TSNode raw = ts_tree_cursor_current_node(&cursor_);
       const Field field = TheGrammar().fields[ts_tree_cursor_current_field_id(&cursor_)];
       const bool is_operator = field == Field::kOperator || field == Field::kOperators;
-      NoteError(raw);
+      if (has_error_) NoteError(raw);
       if (ts_node_is_extra(raw) && !ts_node_is_error(raw)) continue;  // comments
       if (!ts_node_is_named(raw) && !is_operator) continue;
       Node* child = Make(raw, field, node);
@@ -270,7 +220,6 @@ class Ast::Builder {
     node.parent = parent;
     const uint32_t start = ts_node_start_byte(raw);
     node.text = absl::string_view(ast_->source_).substr(start, ts_node_end_byte(raw) - start);
-    if (node.kind == Kind::kIdentifier) node.name = ast_->Intern(node.text);
     if (node.kind == Kind::kPrintStatement || node.kind == Kind::kExecStatement) {
       Error(node.line, "Python 2 syntax");
     }
@@ -279,7 +228,7 @@ class Ast::Builder {
 
   static Kind KindOf(TSSymbol symbol) {
     const auto& kinds = TheGrammar().kinds;
-    return symbol < kinds.size() ? kinds[symbol] : Kind::kError;
+    return symbol < kinds.size() ? kinds[symbol] : Kind::kOther;
   }
 
   void NoteError(TSNode raw) {
@@ -295,6 +244,7 @@ class Ast::Builder {
   }
 
   Ast* ast_;
+  const bool has_error_;
   TSTreeCursor cursor_;
 };
 
@@ -324,13 +274,27 @@ bool Ast::Parse(absl::string_view source) {
   return error_line == 0;
 }
 
-int Ast::Intern(absl::string_view name) {
-  auto it = name_numbers_.find(std::string_view(name.data(), name.size()));
-  if (it != name_numbers_.end()) return it->second;
-  names_.emplace_back(name);
-  const int number = static_cast<int>(names_.size()) - 1;
-  name_numbers_.emplace(names_.back(), number);
-  return number;
+std::string DottedText(const Node* node) {
+  std::string text;
+  for (const Node* child : node->children)
+    absl::StrAppend(&text, text.empty() ? "" : ".", child->text);
+  return text.empty() ? std::string(node->text) : text;
+}
+
+std::optional<std::string> PlainString(const Node* node) {
+  std::string text;
+  for (const Node* child : node->children) {
+    if (child->kind == Kind::kInterpolation) return std::nullopt;
+    if (node->kind == Kind::kConcatenatedString) {
+      const std::optional<std::string> piece = PlainString(child);
+      if (!piece.has_value()) return std::nullopt;
+      text += *piece;
+    } else if (child->kind == Kind::kStringContent) {
+      if (!child->children.empty()) return std::nullopt;  // escapes
+      text += std::string(child->text);
+    }
+  }
+  return text;
 }
 
 }  // namespace tritonrl::lint

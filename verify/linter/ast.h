@@ -1,13 +1,12 @@
-// A compact syntax tree of a Python program, made once from tree-sitter's so that the interpreter
-// can walk it often: punctuation and comments are gone, identifiers are numbered, fields are
-// direct.
+// A compact syntax tree of a Python program, made once from tree-sitter's: punctuation and comments
+// are gone, fields are direct.
 #ifndef TRITONRL_VERIFY_LINTER_AST_H_
 #define TRITONRL_VERIFY_LINTER_AST_H_
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -19,53 +18,30 @@ namespace tritonrl::lint {
 enum class Kind : uint8_t {
   kOther,
   kToken,
-  kError,
   kModule,
   kBlock,
   kIdentifier,
-  kInteger,
-  kFloat,
   kString,
   kStringContent,
-  kEscapeSequence,
   kInterpolation,
   kConcatenatedString,
-  kTrue,
-  kFalse,
-  kNone,
-  kEllipsis,
   kImport,
   kImportFrom,
-  kFutureImport,
   kAliasedImport,
   kWildcardImport,
   kDottedName,
-  kRelativeImport,
   kPrintStatement,
   kExecStatement,
   kExpressionStatement,
   kNamedExpression,
-  kAssert,
   kReturn,
   kDelete,
-  kRaise,
-  kPass,
-  kBreak,
-  kContinue,
   kIf,
-  kElif,
-  kElse,
-  kMatch,
   kCase,
   kFor,
   kWhile,
-  kTry,
-  kExcept,
-  kExceptGroup,
-  kFinally,
   kWith,
   kWithClause,
-  kWithItem,
   kFunctionDef,
   kClassDef,
   kDecorated,
@@ -75,23 +51,13 @@ enum class Kind : uint8_t {
   kDefaultParameter,
   kTypedParameter,
   kTypedDefaultParameter,
-  kListSplat,
-  kDictSplat,
   kListSplatPattern,
   kDictSplatPattern,
-  kPositionalSeparator,
-  kKeywordSeparator,
   kGlobal,
   kNonlocal,
   kArgumentList,
   kKeywordArgument,
-  kExpressionList,
-  kPatternList,
-  kTuplePattern,
-  kListPattern,
-  kAsPattern,
   kAsPatternTarget,
-  kNot,
   kBoolean,
   kBinary,
   kUnary,
@@ -99,42 +65,27 @@ enum class Kind : uint8_t {
   kAssignment,
   kAugmentedAssignment,
   kYield,
-  kAwait,
   kAttribute,
   kSubscript,
-  kSlice,
   kCall,
-  kType,
-  kList,
-  kSet,
-  kTuple,
-  kDictionary,
-  kPair,
   kListComprehension,
   kDictComprehension,
   kSetComprehension,
   kGenerator,
   kParenthesized,
   kForIn,
-  kIfClause,
   kConditional,
-  kCount
 };
 
 enum class Field : uint8_t {
   kNone,
   kAlias,
-  kAlternative,
-  kArgument,
   kArguments,
   kAttribute,
   kBody,
   kCondition,
   kConsequence,
-  kDefinition,
   kFunction,
-  kGuard,
-  kKey,
   kLeft,
   kModuleName,
   kName,
@@ -142,21 +93,15 @@ enum class Field : uint8_t {
   kOperator,
   kOperators,
   kParameters,
-  kReturnType,
   kRight,
-  kSubject,
-  kSubscript,
   kSuperclasses,
-  kType,
   kValue,
-  kCount
 };
 
 struct Node {
   Kind kind = Kind::kOther;
   Field field = Field::kNone;  // under which the parent holds it
   int line = 0;                // 1-based
-  int name = -1;               // identifiers: number of the name in Ast::names
   absl::string_view text;
   Node* parent = nullptr;
   std::vector<Node*> children;
@@ -182,8 +127,6 @@ class Ast {
   bool Parse(absl::string_view source);
 
   const Node* root() const { return root_; }
-  int Intern(absl::string_view name);
-  const std::string& NameOf(int name) const { return names_[name]; }
 
   int error_line = 0;
   std::string error_text;
@@ -194,10 +137,23 @@ class Ast {
 
   std::string source_;
   std::deque<Node> nodes_;
-  std::deque<std::string> names_;  // a deque, so that views of its strings stay valid
-  std::unordered_map<std::string_view, int> name_numbers_;
   Node* root_ = nullptr;
 };
+
+// True if `holds` is true of the node or one below it.
+template <typename Predicate>
+bool AnyBelow(const Node* node, const Predicate& holds) {
+  if (holds(node)) return true;
+  for (const Node* child : node->children) {
+    if (AnyBelow(child, holds)) return true;
+  }
+  return false;
+}
+
+// "torch.nn" of a dotted name, whatever stands between its parts.
+std::string DottedText(const Node* node);
+// The text of a literal without escapes and interpolations; nullopt for others.
+std::optional<std::string> PlainString(const Node* node);
 
 }  // namespace tritonrl::lint
 

@@ -1,9 +1,7 @@
-// The generated corpus knows which of its programs take a shortcut: exactly those are refused.
-#include <set>
+// The generated corpus knows which of its programs take a shortcut. Those that leave everything to
+// torch, or launch nothing, are refused; programs that only make mistakes never are.
 #include <string>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tasks/dataset.h"
 #include "tasks/response.h"
@@ -12,32 +10,27 @@
 namespace tritonrl {
 namespace {
 
-TEST(CorpusLintTest, ShortcutsAreRefusedAndEverythingElseIsLeftToTheLaterLayers) {
-  int shortcuts = 0, others = 0;
+TEST(CorpusLintTest, OnlyShortcutsAreRefused) {
+  int certain = 0, broken = 0, others = 0;
   for (uint64_t i = 0; i < 1500; ++i) {
     const CorpusExample example = MakeCorpusExample({.seed = 77}, i);
-    bool shortcut = false, may_be_trivial = false, broken = false;
+    bool refused = false, left_to_the_run = false, parses = true;
     for (const std::string& mistake : example.mistakes) {
-      shortcut = shortcut || absl::StartsWith(mistake, "struct:delegate") ||
-                 mistake == "struct:copy_kernel" || mistake == "struct:never_launched" ||
-                 mistake == "struct:unused_kernel";
-      may_be_trivial = may_be_trivial || mistake == "struct:dropped_operator";
-      broken = broken || mistake == "struct:missing_parenthesis";
+      refused = refused || mistake == "struct:delegate_all";
+      left_to_the_run =
+          left_to_the_run || mistake == "struct:delegate_last" || mistake == "struct:copy_kernel";
+      parses = parses && mistake != "struct:missing_parenthesis";
     }
     const LintResult result = Lint(ReadResponse(example.response, ResponseStyle()).code);
-    std::string findings;
-    for (const LintFinding& f : result.findings)
-      absl::StrAppend(&findings, f.line, ": ", f.text, "\n");
-    if (shortcut || broken) {
-      ++shortcuts;
-      EXPECT_FALSE(result.ok()) << example.response;
-      EXPECT_EQ(result.syntax_ok(), !broken) << example.response;
-    } else if (!may_be_trivial) {  // a kernel that lost its only operator copies
-      ++others;
-      EXPECT_TRUE(result.ok()) << findings << example.response;
-    }
+    EXPECT_EQ(result.syntax_ok(), parses) << example.response;
+    broken += !parses;
+    if (!parses || left_to_the_run) continue;
+    ++(refused ? certain : others);
+    EXPECT_EQ(result.ok(), !refused) << (result.ok() ? "" : result.findings[0].text) << "\n"
+                                     << example.response;
   }
-  EXPECT_GT(shortcuts, 30);
+  EXPECT_GT(certain, 20);
+  EXPECT_GT(broken, 20);
   EXPECT_GT(others, 1000);
 }
 

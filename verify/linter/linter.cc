@@ -1,26 +1,19 @@
 #include "verify/linter/linter.h"
 
+#include <iterator>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "verify/linter/ast.h"
+#include "verify/linter/certain_compute.h"
 #include "verify/linter/forbidden.h"
-#include "verify/linter/interpreter.h"
+#include "verify/linter/program.h"
+#include "verify/linter/structure.h"
 
 namespace tritonrl {
 namespace {
 
-bool IsSyntaxRule(LintRule rule) {
-  switch (rule) {
-    case LintRule::kParseError:
-    case LintRule::kNoKernel:
-    case LintRule::kNoModel:
-    case LintRule::kNoCode:
-    case LintRule::kTooLarge:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsSyntaxRule(LintRule rule) { return rule <= LintRule::kTooLarge; }
 
 // The encoding that a comment in one of the first two lines names; empty without one. Python reads
 // the file in it, and some encodings turn comments into code.
@@ -66,33 +59,12 @@ void FindReadDifferently(absl::string_view source, LintResult* result) {
 }  // namespace
 
 absl::string_view LintRuleName(LintRule rule) {
-  switch (rule) {
-    case LintRule::kParseError:
-      return "parse_error";
-    case LintRule::kNoKernel:
-      return "no_kernel";
-    case LintRule::kNoModel:
-      return "no_model";
-    case LintRule::kNoCode:
-      return "no_code";
-    case LintRule::kTooLarge:
-      return "too_large";
-    case LintRule::kForbidden:
-      return "forbidden";
-    case LintRule::kTorchCompute:
-      return "torch_compute";
-    case LintRule::kPythonCompute:
-      return "python_compute";
-    case LintRule::kKernelNotUsed:
-      return "kernel_not_used";
-    case LintRule::kHardCoded:
-      return "hard_coded";
-    case LintRule::kTrivialKernel:
-      return "trivial_kernel";
-    case LintRule::kUnresolved:
-      return "unresolved";
-  }
-  return "unknown";
+  // In the order of LintRule.
+  constexpr absl::string_view kNames[] = {"parse_error",   "no_kernel",      "no_model",
+                                          "no_code",       "too_large",      "forbidden",
+                                          "torch_compute", "kernel_not_used"};
+  const auto number = static_cast<size_t>(rule);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
 }
 
 bool LintResult::syntax_ok() const {
@@ -120,8 +92,12 @@ LintResult Lint(absl::string_view source) {
     return result;
   }
   FindReadDifferently(source, &result);
-  lint::FindForbidden(ast.root(), &result);
-  lint::Interpreter(&ast, &result).Run();
+  const lint::Program program(ast.root());
+  lint::FindForbidden(program, &result);
+  lint::FindMissingParts(program, &result);
+  if (!result.syntax_ok()) return result;
+  lint::FindCertainCompute(program, &result);
+  lint::FindUnusedKernels(program, &result);
   return result;
 }
 

@@ -19,72 +19,20 @@
 namespace tritonrl {
 namespace {
 
-constexpr absl::string_view kTokens[] = {"(",
-                                         ")",
-                                         "[",
-                                         "]",
-                                         "{",
-                                         "}",
-                                         ":",
-                                         ",",
-                                         "=",
-                                         "\n",
-                                         "\n    ",
-                                         "lambda x: ",
-                                         "yield ",
-                                         "await ",
-                                         "*",
-                                         "**",
-                                         "@",
-                                         "self.",
-                                         "forward",
-                                         "ModelNew",
-                                         "triton.jit",
-                                         "tl.load(",
-                                         "tl.store(",
-                                         "x",
-                                         "None",
-                                         "while True:\n",
-                                         "for i in x:\n",
-                                         "class A(A):\n",
-                                         "def f(x):\n",
-                                         "return ",
-                                         "import *",
-                                         "\"\"\"",
-                                         "'",
-                                         "f\"{x!r:{y}}\"",
-                                         "if x:\n",
-                                         "else:\n",
-                                         "try:\n",
-                                         "except:\n",
-                                         "match x:\n",
-                                         "case _:\n",
-                                         "global x\n",
-                                         "del x\n",
-                                         "0x",
-                                         "1e999",
-                                         "99999999999999999999",
-                                         "\\\n",
-                                         "#",
-                                         ";",
-                                         "type x = ",
-                                         "super()",
-                                         "getattr(",
-                                         "<think>",
-                                         "</think>",
-                                         "```",
-                                         "```python\n",
-                                         "\r\n",
-                                         "\t",
-                                         "\xff",
-                                         "\xc3\x28",
-                                         "\xed\xa0\x80",
-                                         "\xf4\x90\x80\x80",
-                                         "\xef\xbb\xbf",
-                                         "x if y else ",
-                                         "not ",
-                                         "-",
-                                         "[x for x in "};
+// Tokens with bars between them.
+constexpr absl::string_view kTokenText =
+    "(|)|[|]|{|}|:|,|=|\n|\n    |lambda x: |yield |await |*|**|@|self.|forward|ModelNew|"
+    "triton.jit|tl.load(|tl.store(|x|None|while True:\n|for i in x:\n|class A(A):\n|"
+    "def f(x):\n|return |import *|\"\"\"|'|f\"{x!r:{y}}\"|if x:\n|else:\n|try:\n|"
+    "except:\n|match x:\n|case _:\n|global x\n|del x\n|0x|1e999|99999999999999999999|"
+    "\\\n|#|;|type x = |super()|getattr(|<think>|</think>|```|```python\n|\r\n|\t|\xff|"
+    "\xc3\x28|\xed\xa0\x80|\xf4\x90\x80\x80|\xef\xbb\xbf|x if y else |not |-|[x for x in ";
+
+const std::vector<absl::string_view>& Tokens() {
+  static const auto* const tokens =
+      new std::vector<absl::string_view>(absl::StrSplit(kTokenText, '|'));
+  return *tokens;
+}
 
 constexpr absl::string_view kNests[] = {
     "(",    "[",  "{", "-",    "not ", "x if y else ", "lambda: ", "f(",
@@ -127,10 +75,6 @@ absl::Status CheckLint(const std::string& program, const LintResult& result) {
       return absl::InternalError(absl::StrCat("a finding in line ", finding.line, " of ", lines));
     if (finding.text.empty()) return absl::InternalError("a finding without a sentence");
   }
-  if (result.launched_kernels.size() != result.launch_lines.size())
-    return absl::InternalError("launches without lines");
-  if (result.ok() && result.launched_kernels.empty())
-    return absl::InternalError("accepted without a launched kernel");
   return absl::OkStatus();
 }
 
@@ -182,7 +126,7 @@ void Mutator::ChangeStructure(std::string* text, int kind, Random* random) const
     }
     case 4:  // a huge line
       text->insert(at,
-                   Repeat(kTokens[Below(std::size(kTokens), random)], factor * Below(400, random)));
+                   Repeat(Tokens()[Below(Tokens().size(), random)], factor * Below(400, random)));
       return;
     default: {  // a line many times
       const size_t start = text->rfind('\n', at == 0 ? 0 : at - 1);
@@ -224,7 +168,7 @@ void Mutator::Change(std::string* text, Random* random) const {
   } else if (kind < 5) {
     if (!text->empty()) text->erase(at, 1 + Below(kind == 4 ? 400 : 12, random));
   } else if (kind < 7) {
-    text->insert(at, std::string(kTokens[Below(std::size(kTokens), random)]));
+    text->insert(at, std::string(Tokens()[Below(Tokens().size(), random)]));
   } else if (kind < 15) {  // one word in place of another
     const auto [from, from_end] = Word(*text, Below(text->size(), random));
     const std::string word = text->substr(from, from_end - from);
@@ -258,11 +202,9 @@ std::string Mutator::Response(uint64_t index) const {
 
 absl::StatusOr<std::vector<std::string>> FuzzCorpus() {
   std::vector<std::string> programs;
-  for (const char* file :
-       {"honest.py", "cheats.py", "fresh1_honest.py", "fresh1_cheats.py", "fresh2_honest.py",
-        "fresh2_cheats.py", "fresh3_honest.py", "fresh3_cheats.py", "fresh4_honest.py",
-        "fresh4_cheats.py", "fresh5_honest.py", "fresh5_cheats.py", "fresh6_honest.py",
-        "fresh6_cheats.py", "followed_honest.py", "followed_cheats.py"}) {
+  for (const char* file : {"honest.py", "fresh1_honest.py", "fresh2_honest.py", "fresh3_honest.py",
+                           "fresh4_honest.py", "fresh5_honest.py", "fresh6_honest.py",
+                           "followed_honest.py", "certain_cheats.py", "left_cheats.py"}) {
     ASSIGN_OR_RETURN(std::vector<LintCase> cases, ReadLintCases(file));
     for (LintCase& c : cases) programs.push_back(std::move(c.source));
   }

@@ -14,8 +14,8 @@
 namespace tritonrl {
 namespace {
 
-absl::StatusOr<std::string> Load(const std::string& file) {
-  ASSIGN_OR_RETURN(std::string path, Runfile("verify/linter/testdata/" + file));
+absl::StatusOr<std::string> Load(const std::string& folder, const std::string& file) {
+  ASSIGN_OR_RETURN(std::string path, Runfile(JoinPath(folder, file)));
   return ReadFile(path);
 }
 
@@ -32,9 +32,10 @@ std::string Reference(absl::string_view task, absl::string_view layers) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file) {
-  ASSIGN_OR_RETURN(std::string snippet_text, Load("snippets.py"));
-  ASSIGN_OR_RETURN(std::string text, Load(file));
+absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file,
+                                                    const std::string& folder) {
+  ASSIGN_OR_RETURN(std::string snippet_text, Load(folder, "snippets.py"));
+  ASSIGN_OR_RETURN(std::string text, Load(folder, file));
   std::map<std::string, std::string> snippets;
   std::string current;
   for (absl::string_view line : absl::StrSplit(snippet_text, '\n')) {

@@ -18,15 +18,16 @@ struct LintCase {
   std::string reference;           // honest programs: what they replace; may be empty
 };
 
-// `file` and its "snippets.py" lie below verify/linter/testdata. Lines of a file that stand for
-// something:
+// `file` and its "snippets.py" lie in `folder`, a path below the workspace's root. Lines of a file
+// that stand for something:
 //   # case: NAME                      an honest program follows
 //   # case: NAME -> RULE[|RULE] [FOUND]   a cheat, and what is found in it
 //   # use: SNIPPET                    stands for a snippet
 //   # task: INPUTS => LAMBDA          what it computes: forward of the reference, and its inputs
 //   # layers: STATEMENTS              in the reference's __init__: its layers
 // "# BAD" at the end of a line marks the line that the finding names.
-absl::StatusOr<std::vector<LintCase>> ReadLintCases(const std::string& file);
+absl::StatusOr<std::vector<LintCase>> ReadLintCases(
+    const std::string& file, const std::string& folder = "verify/linter/testdata");
 
 }  // namespace tritonrl
 

@@ -107,7 +107,7 @@ class ModelNew(nn.Module):
         gated[(1,)](scratch, out, x.numel(), BLOCK=256)
         return out.view(8, 32)
 
-# case: grid_rounded_down_to_zero -> not_launched
+# case: grid_rounded_down_to_zero -> runtime_compute
 # task: torch.randn(4, 64) => lambda self, x: torch.exp(x)
 @triton.jit
 def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
