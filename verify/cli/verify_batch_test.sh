@@ -9,7 +9,7 @@ work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_batch.XXXXXX")"
 failures=0
 
 # Most runs below use one server's warm workers, as starting them takes most of a run's time. It starts meanwhile.
-"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+"$server" --backend=native --workers=1 --register="$work/register" >"$work/server" 2>&1 &
 server_pid=$!
 trap 'kill "$server_pid" 2>/dev/null; wait; rm -rf "$work"' EXIT
 there="--servers=$work/register"
@@ -55,9 +55,9 @@ check no_such_input 2 "no_such.jsonl" --in="$work/no_such.jsonl" --out="$work/x"
 check same_file 2 "the same file" --in="$work/x" --out="$work/x"
 
 check folder 0 "3 cases: 1 correct, 2 failed" --in="$examples" --out="$work/folder.jsonl" \
-  --html="$work/folder.html" --backend=interpreter
+  --html="$work/folder.html" --backend=native
 grep -q "<mark>" "$work/folder.html" || fail "folder: no marked line in the page"
-check folder_again 0 "(0 written now, 3 were there)" --in="$examples" --out="$work/folder.jsonl" --backend=interpreter
+check folder_again 0 "(0 written now, 3 were there)" --in="$examples" --out="$work/folder.jsonl" --backend=native
 
 python3 - "$examples" "$work/cases.jsonl" <<'P'
 import json, sys
@@ -102,7 +102,7 @@ check resumed 0 "16 cases: 8 correct, 8 failed" "${run[@]:1}" --html="$work/page
 complete "$work/cases.jsonl" "$work/verdicts.jsonl" "resumed: not the lines expected"
 [ "$(grep -c '<tr data-key=' "$work/page.html")" = 16 ] || fail "page: not 16 cases"
 # One with workers of its own is interrupted too.
-stopped INT "$work/own.jsonl" "$verify" --in="$work/cases.jsonl" --out="$work/own.jsonl" --backend=interpreter --workers=1
+stopped INT "$work/own.jsonl" "$verify" --in="$work/cases.jsonl" --out="$work/own.jsonl" --backend=native --workers=1
 code=$?
 [ "$code" = 130 ] || fail "interrupted with its own workers: exit code $code"
 [ "$(wc -l <"$work/own.jsonl")" -lt 16 ] || fail "with its own workers: nothing was left"

@@ -172,7 +172,6 @@ VerifierOptions MakeVerifierOptions(const VerifyCommand& command, const DeviceBa
   options.device_model = command.device_model;
   options.check_functionality = command.functionality;
   options.ablation = command.ablation;
-  options.gpu_profile = command.gpu_profile;
   options.measure_time = command.timing;
   options.judge_parallel = command.judge_parallel;
   options.judge_cache = UserPath(command.judge_cache);

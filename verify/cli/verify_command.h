@@ -38,7 +38,7 @@ struct VerifyCommand {
   int trials = 5;
   double tolerance = 0;
   std::string rules;
-  bool functionality = true, ablation = true, gpu_profile = true, timing = true;
+  bool functionality = true, ablation = true, timing = true;
   std::string judge_url, judge_model, judge_key_variable, judge_cache;
   int judge_parallel = 1;
 };

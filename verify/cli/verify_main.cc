@@ -46,9 +46,7 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, token_file, "", "file with the token of --servers given by address");
 ABSL_FLAG(int, workers, 0, "candidates run at the same time; 0: the backend's default");
 ABSL_FLAG(bool, json, false, "print the verdict as one JSON object");
-ABSL_FLAG(std::string, backend, "auto",
-          "auto, interpreter (no GPU needed, times are modelled), native (the same, and candidates "
-          "hold no data: docs/executor.md), cuda or native_cuda");
+ABSL_FLAG(std::string, backend, "auto", "auto, native (no GPU needed, times are modelled) or cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap",
           "bubblewrap, or none: run the candidate without confinement");
 ABSL_FLAG(std::string, device_model, "l40s",
@@ -65,7 +63,7 @@ ABSL_FLAG(bool, preflight, false,
 ABSL_FLAG(std::string, tasks, "",
           "folder of task files, or one of them, for --preflight, or for the samples of --in");
 ABSL_FLAG(double, time_limit, 0,
-          "seconds for the whole run of the candidate; 0: the backend's own (interpreter 30, cuda "
+          "seconds for the whole run of the candidate; 0: the backend's own (native 30, cuda "
           "180)");
 ABSL_FLAG(double, memory_gb, 0, "memory limit of the candidate in GiB; 0: the backend's own");
 ABSL_FLAG(bool, functionality, true,
@@ -73,8 +71,6 @@ ABSL_FLAG(bool, functionality, true,
 ABSL_FLAG(bool, ablation, true, "false: do not call forward again with kernels that write nothing");
 ABSL_FLAG(bool, timing, true,
           "false: no times and no speedup, which on a GPU is several times faster");
-ABSL_FLAG(bool, gpu_profile, true,
-          "on a GPU, one call more under a profiler; it takes seconds to start");
 ABSL_FLAG(std::string, judge_url, "",
           "OpenAI-compatible chat completions endpoint of a judge; empty: no judge");
 ABSL_FLAG(std::string, judge_model, "", "model name for --judge_url");
@@ -129,7 +125,6 @@ VerifyCommand CommandFromFlags() {
   call.memory_gb = absl::GetFlag(FLAGS_memory_gb);
   call.functionality = absl::GetFlag(FLAGS_functionality);
   call.ablation = absl::GetFlag(FLAGS_ablation);
-  call.gpu_profile = absl::GetFlag(FLAGS_gpu_profile);
   call.timing = absl::GetFlag(FLAGS_timing);
   call.judge_url = absl::GetFlag(FLAGS_judge_url);
   call.judge_model = absl::GetFlag(FLAGS_judge_model);

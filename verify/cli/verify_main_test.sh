@@ -8,7 +8,7 @@ work="$(mktemp -d "${TEST_TMPDIR:-/tmp}/verify_main.XXXXXX")"
 failures=0
 
 # Most runs below use one server's warm workers, as starting them takes most of a run's time. It starts meanwhile.
-"$server" --backend=interpreter --workers=1 --register="$work/register" >"$work/server" 2>&1 &
+"$server" --backend=native --workers=1 --register="$work/register" >"$work/server" 2>&1 &
 server_pid=$!
 trap 'kill "$server_pid" 2>/dev/null; wait; rm -rf "$work"' EXIT
 there="--servers=$work/register"
@@ -55,7 +55,7 @@ check bad_style 2 '--response_style "odd" is unknown; use "auto", "thinking" or 
 check bad_block 2 '--code_block "second" is unknown; use "auto", "only"' --code_block=second
 check half_a_judge 2 "--judge_model" "$reference" --candidate="$examples/softmax_honest.py" --judge_url=http://x
 
-check honest 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=interpreter
+check honest 0 "(modelled: reference" "$reference" --candidate="$examples/softmax_honest.py" --backend=native
 for _ in $(seq 1200); do
   ls "$work"/register/servers/*.json >/dev/null 2>&1 && break
   sleep 0.1
@@ -78,7 +78,7 @@ mkdir "$work/tasks"
 for scale in 1e-3 3; do
   printf 'import torch\nclass Model(torch.nn.Module):\n    def forward(self, x): return x * %s\ndef get_inputs(): return [torch.randn(4, 32)]\ndef get_init_inputs(): return []\n' "$scale" >"$work/tasks/by_$scale.py"
 done
-check preflight 1 "2 tasks by the strict rules: 1 sound, 1 unsound" --preflight --tasks="$work/tasks" --out="$work/preflight.jsonl" --backend=interpreter
+check preflight 1 "2 tasks by the strict rules: 1 sound, 1 unsound" --preflight --tasks="$work/tasks" --out="$work/preflight.jsonl" --backend=native
 if ! grep -q "unsound .*by_1e-3 .*zeros passes" "$work/out" || [ "$(grep -c '"state"' "$work/preflight.jsonl")" != 2 ]; then
   echo "FAIL preflight: table or file is not as expected"
   cat "$work/out" "$work/preflight.jsonl"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -9,7 +10,6 @@
 #include "base/status.h"
 #include "exec/device_backend.h"
 #include "verify/linter/linter.h"
-#include "verify/pipeline/runtime_audit.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -24,11 +24,7 @@ Outcome::Reason ReasonOf(LintRule rule) {
       {LintRule::kTooLarge, Outcome::TOO_LARGE},
       {LintRule::kForbidden, Outcome::FORBIDDEN},
       {LintRule::kTorchCompute, Outcome::TORCH_COMPUTE},
-      {LintRule::kPythonCompute, Outcome::TORCH_COMPUTE},
       {LintRule::kKernelNotUsed, Outcome::KERNEL_NOT_USED},
-      {LintRule::kHardCoded, Outcome::HARD_CODED},
-      {LintRule::kTrivialKernel, Outcome::TRIVIAL_KERNEL},
-      {LintRule::kUnresolved, Outcome::UNRESOLVED},
   };
   return reasons->at(rule);
 }
@@ -134,6 +130,14 @@ void ApplyCorrect(const ExecResult& result, int trials, Verdict* verdict) {
   AddRobustEvidence(result.robust(), correct);
 }
 
+// The kernels that forward launched, in the order of their first launches.
+void AddKernels(const ExecResult& result, Verdict* verdict) {
+  std::set<absl::string_view> seen;
+  for (const KernelLaunch& launch : result.launches()) {
+    if (seen.insert(launch.name()).second) verdict->add_kernels(launch.name());
+  }
+}
+
 void ApplySpeedup(const ExecResult& result, Verdict* verdict) {
   const double reference = result.reference_seconds(), candidate = result.candidate_seconds();
   if (!(reference > 0) || !(candidate > 0) || !std::isfinite(reference / candidate)) {
@@ -197,13 +201,12 @@ bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_s
   if (syntax->reason() != Outcome::OK) return false;
   LayerResult* functionality = MutableResult(LAYER_FUNCTIONALITY, verdict);
   functionality->set_reason(Outcome::OK);
-  for (const std::string& kernel : lint.launched_kernels) verdict->add_kernels(kernel);
   if (!check_functionality) return true;
   for (const LintFinding& finding : lint.findings) AddFinding(finding, functionality);
   return functionality->reason() == Outcome::OK;
 }
 
-void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, int trials,
+void ApplyExecResult(const ExecResult& result, RunAudit audit, bool measure_time, int trials,
                      Verdict* verdict) {
   verdict->set_modelled(result.modelled());
   verdict->set_seconds_run(result.wall_seconds());
@@ -219,13 +222,14 @@ void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, in
   if (status == Outcome::STATUS_INFRA_ERROR) {
     return SetOutcome(outcome.reason(), MessageOf(outcome), verdict->mutable_outcome());
   }
+  AddKernels(result, verdict);
   // The executor asked already, and refused.
   if (outcome.reason() == Outcome::RUNTIME_COMPUTE) {
     return ApplyEnd(outcome, MutableResult(LAYER_FUNCTIONALITY, verdict));
   }
-  if (audit && !AuditRuntime(result, MutableResult(LAYER_FUNCTIONALITY, verdict))) {
+  if (audit != RunAudit::kNone &&
+      !AuditRuntime(result, audit, MutableResult(LAYER_FUNCTIONALITY, verdict)))
     return;
-  }
   LayerResult* compiled = MutableResult(LAYER_COMPILED, verdict);
   if (!IsCompiled(result)) return ApplyEnd(outcome, compiled);
   compiled->set_reason(Outcome::OK);

@@ -10,6 +10,7 @@
 #include "exec/messages.pb.h"
 #include "tasks/response.h"
 #include "verify/judge/judge.h"
+#include "verify/pipeline/runtime_audit.h"
 #include "verify/verdict/verdict.pb.h"
 
 namespace tritonrl {
@@ -22,9 +23,9 @@ void FailMalformedResponse(const SplitResponse& split, Verdict* verdict);
 bool CheckSource(absl::string_view code, bool check_functionality, int64_t max_source_bytes,
                  Verdict* verdict);
 
-// Sets the results of functionality (run-time audit, if `audit`), compiled, correct and speedup
+// Sets the results of functionality (by `audit`), compiled, correct and speedup, and the kernels,
 // from a finished run. A failure of the task or the infrastructure becomes the verdict's outcome.
-void ApplyExecResult(const ExecResult& result, bool audit, bool measure_time, int trials,
+void ApplyExecResult(const ExecResult& result, RunAudit audit, bool measure_time, int trials,
                      Verdict* verdict);
 
 // Sets the judge layer's result for a candidate. If `opinion` is an error, the verdict's

@@ -8,11 +8,11 @@
 namespace tritonrl {
 namespace {
 
-Verdict Walk(const ExecResult& result) {
+Verdict Walk(const ExecResult& result, RunAudit audit = RunAudit::kAll) {
   Verdict v;
   v.set_task_id("level1/relu");
   EXPECT_TRUE(CheckSource(HonestProgram(), true, 1 << 20, &v));
-  ApplyExecResult(result, true, true, 5, &v);
+  ApplyExecResult(result, audit, true, 5, &v);
   Summarize(&v);
   return v;
 }
@@ -145,20 +145,35 @@ TEST(LayersTest, CorrectWithoutATimeIsAnInfraError) {
 }
 
 TEST(LayersTest, ComputingOperatorsAtRunTimeFailFunctionality) {
-  ExecResult result = GoodResult(1.0);
-  result.add_candidate_ops()->set_name("aten.clone");
-  result.add_candidate_ops()->set_name("aten.cat");
-  result.add_candidate_ops()->set_name("mine.relu");  // the program's own custom operator
-  EXPECT_TRUE(IsCorrect(Walk(result)));
-  AtenOp* op = result.add_candidate_ops();
-  op->set_name("aten.mm");
-  op->set_calls(1);
-  op->set_largest(64);
+  ExecResult result = BadResult(Outcome::RUNTIME_COMPUTE, "the operator mm computed in forward");
+  result.mutable_outcome()->set_line(17);
   const Verdict v = Walk(result);
   EXPECT_EQ(v.failed_layer(), LAYER_FUNCTIONALITY);
   EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).reason(), Outcome::RUNTIME_COMPUTE);
-  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).name(), "aten.mm");
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).line(), 17);
+  EXPECT_EQ(v.outcome().message(), "line 17: the operator mm computed in forward");
   EXPECT_FALSE(IsValid(v));
+}
+
+TEST(LayersTest, KernelsAreThoseOfTheRun) {
+  ExecResult result = GoodResult(1.0);
+  *result.add_launches() = result.launches(0);
+  result.add_launches()->set_name("other_kernel");
+  const Verdict v = Walk(result);
+  ASSERT_EQ(v.kernels_size(), 2);
+  EXPECT_EQ(v.kernels(0), "relu_kernel");
+  EXPECT_EQ(v.kernels(1), "other_kernel");
+}
+
+TEST(LayersTest, ByThePapersRulesLaunchesAreAuditedAndNoMore) {
+  ExecResult result = GoodResult(1.0);
+  result.set_ablation_all(ABLATION_UNCHANGED);
+  result.mutable_constant_output()->set_output(0);
+  EXPECT_FALSE(IsValid(Walk(result)));
+  EXPECT_TRUE(IsCorrect(Walk(result, RunAudit::kLaunches)));
+  result.clear_launches();
+  EXPECT_EQ(Walk(result, RunAudit::kLaunches).outcome().reason(), Outcome::NOT_LAUNCHED);
+  EXPECT_TRUE(IsCorrect(Walk(result, RunAudit::kNone)));
 }
 
 TEST(LayersTest, NoLaunchAtRunTimeFailsFunctionality) {
@@ -180,10 +195,10 @@ TEST(LayersTest, SourceLayers) {
   EXPECT_EQ(ResultOf(v, LAYER_SYNTAX).reason(), Outcome::PARSE_ERROR);
   v.Clear();
   std::string cheat = HonestProgram();
-  cheat.replace(cheat.find("return out"), 10, "return out + 1");
+  cheat.replace(cheat.find("return out"), 10, "return torch.relu(x)");
   EXPECT_FALSE(CheckSource(cheat, true, 1 << 20, &v));
   EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).reason(), Outcome::TORCH_COMPUTE);
-  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).name(), "+");
+  EXPECT_EQ(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).name(), "torch.relu");
   EXPECT_GT(ResultOf(v, LAYER_FUNCTIONALITY).evidence(0).line(), 10);
   v.Clear();
   EXPECT_TRUE(CheckSource(cheat, /*check_functionality=*/false, 1 << 20, &v));

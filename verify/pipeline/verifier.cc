@@ -24,7 +24,7 @@ namespace {
 
 // Must be increased when the meaning of a stored verdict changes, so that verdicts of old journals
 // are not used.
-constexpr int kVerdictVersion = 4;
+constexpr int kVerdictVersion = 5;
 
 }  // namespace
 
@@ -35,17 +35,16 @@ class Verifier::Impl {
         backend_(backend),
         judge_(judge),
         cache_(options.cache ? options.journal : "") {
-    settings_ =
-        absl::StrCat("v", kVerdictVersion, " ", backend_->name(), " ", options_.device_model,
-                     " seed ", options_.seed, " trials ", options_.trials, " tol ", options_.atol,
-                     " ", options_.rtol, " time ", options_.measure_time, " func ",
-                     options_.check_functionality, " ablation ", options_.ablation, " profile ",
-                     options_.gpu_profile, " limit ", absl::FormatDuration(options_.run_limit),
-                     " judge ", judge_ == nullptr ? "off" : judge_->name(),
-                     // Not added for RULES_STRICT, so that older journals stay valid.
-                     options_.rules == RULES_ROBUST  ? " mode robust"
-                     : options_.rules == RULES_PAPER ? " rules paper"
-                                                     : "");
+    settings_ = absl::StrCat(
+        "v", kVerdictVersion, " ", backend_->name(), " ", options_.device_model, " seed ",
+        options_.seed, " trials ", options_.trials, " tol ", options_.atol, " ", options_.rtol,
+        " time ", options_.measure_time, " func ", options_.check_functionality, " ablation ",
+        options_.ablation, " limit ", absl::FormatDuration(options_.run_limit), " judge ",
+        judge_ == nullptr ? "off" : judge_->name(),
+        // Not added for RULES_STRICT, so that older journals stay valid.
+        options_.rules == RULES_ROBUST  ? " mode robust"
+        : options_.rules == RULES_PAPER ? " rules paper"
+                                        : "");
     if (judge_ != nullptr) {
       judge_queue_ =
           std::make_unique<JudgeQueue>(judge_, options_.judge_parallel, options_.judge_cache);
@@ -200,8 +199,11 @@ class Verifier::Impl {
     return options_.rules == RULES_PAPER ? IsValid(verdict) : IsCorrect(verdict);
   }
 
-  // Whether the checks of the functionality layer beyond linter and judge are made.
-  bool Audits() const { return options_.check_functionality && options_.rules != RULES_PAPER; }
+  // By the paper's rules the run is asked who computes, and no more.
+  RunAudit Audit() const {
+    if (!options_.check_functionality) return RunAudit::kNone;
+    return options_.rules == RULES_PAPER ? RunAudit::kLaunches : RunAudit::kAll;
+  }
 
   // Walks all layers of one candidate except the judge, so that no thread here waits for the judge.
   Verdict Walk(const Job& job) {
@@ -241,9 +243,8 @@ class Verifier::Impl {
     exec.set_rules(options_.rules);
     exec.set_device_model(options_.device_model);
     exec.set_skip_timing(!options_.measure_time);
-    exec.set_torch_may_compute(!Audits());
-    exec.set_skip_ablation(!Audits() || !options_.ablation);
-    exec.set_skip_gpu_profile(!Audits() || !options_.gpu_profile);
+    exec.set_torch_may_compute(!options_.check_functionality);
+    exec.set_skip_ablation(Audit() != RunAudit::kAll || !options_.ablation);
     exec.mutable_limits()->set_wall_seconds(absl::ToDoubleSeconds(options_.run_limit));
     verdict->set_backend(backend_->name());
     {
@@ -256,7 +257,7 @@ class Verifier::Impl {
       return !absl::IsInvalidArgument(result.status());
     }
     SetWorkerStats(*result, verdict);
-    ApplyExecResult(*result, Audits(), options_.measure_time, options_.trials, verdict);
+    ApplyExecResult(*result, Audit(), options_.measure_time, options_.trials, verdict);
     // A measured time may be inconclusive because other processes disturbed it, so a retry can
     // succeed; a modelled time would be the same again.
     const Outcome::Reason reason = verdict->outcome().reason();

@@ -38,8 +38,9 @@ struct VerifierOptions {
   double rtol = 1e-2;
   // RULES_STRICT: judge, run-time audit, ablation and the checks of the run as described there.
   // RULES_ROBUST: the same, but compares with float64 on additional inputs, and uses atol and rtol
-  // only for outputs without a float64 result. RULES_PAPER: linter, compilation, outputs and the
-  // mean of ten calls alone; the judge decides on every candidate that the linter accepts.
+  // only for outputs without a float64 result. RULES_PAPER: who computes (linter and run),
+  // compilation, outputs and the mean of ten calls alone; the judge decides on every candidate that
+  // linter and run accept.
   Rules rules = RULES_STRICT;
   bool measure_time = true;  // False: the speedup layer is not walked.
   // Checks functionality by linter and run-time audit. False reproduces the paper's figures
@@ -50,10 +51,6 @@ struct VerifierOptions {
   // Part of the functionality layer, unless RULES_PAPER: calls forward again while kernels write
   // nothing.
   bool ablation = true;
-  // Part of the functionality layer on a GPU, unless RULES_PAPER: calls forward once more under a
-  // profiler to measure each kernel's GPU time. The start of the profiler takes seconds in each
-  // process.
-  bool gpu_profile = true;
   absl::Duration wait_limit = absl::Minutes(5);  // For one attempt: wait for a worker, and run.
   int max_attempts = 3;  // Maximum runs of one candidate; only infrastructure errors are retried.
   int64_t max_source_bytes = 256 << 10;

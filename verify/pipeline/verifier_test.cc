@@ -47,7 +47,7 @@ TEST(VerifierTest, CheapLayersStopTheWalk) {
   EXPECT_TRUE(IsCorrect(good));
   EXPECT_EQ(good.key(), "mine");
   EXPECT_EQ(good.task_id(), "level1/relu");
-  EXPECT_EQ(good.backend(), "interpreter");
+  EXPECT_EQ(good.backend(), "native");
   EXPECT_EQ(backend.calls(), 1);
   EXPECT_EQ(judge.asked, 1);
 }
@@ -155,20 +155,16 @@ TEST(VerifierTest, SilentJudgeIsAnInfraErrorAndAnObjectionFails) {
   EXPECT_FALSE(IsCorrect(v));
 }
 
-// A run that is right, but in which an ATen operator computed, timed as the paper does it.
-ExecResult RightButDelegated() {
-  ExecResult result = GoodResult(1.5);
-  result.set_modelled(false);
-  result.mutable_timing()->set_paper_speedup(1.5);
-  AtenOp* op = result.add_candidate_ops();
-  op->set_name("aten.mm");
-  op->set_calls(1);
-  op->set_largest(64);
-  return result;
-}
-
 TEST(VerifierTest, ThePapersRulesLeaveOutFurtherChecks) {
-  ScriptedBackend backend([](const ExecRequest&, absl::Time) { return RightButDelegated(); });
+  ScriptedBackend backend([](const ExecRequest& request, absl::Time) {
+    if (request.task_id() == "delegates")  // refused whoever asks
+      return BadResult(Outcome::RUNTIME_COMPUTE, "the operator mm computed in forward");
+    ExecResult result = GoodResult(1.5);
+    result.set_modelled(false);
+    result.mutable_timing()->set_paper_speedup(1.5);
+    result.set_ablation_all(ABLATION_UNCHANGED);
+    return result;
+  });
   EXPECT_EQ(Verifier({}, &backend, nullptr).Submit(Request(HonestProgram())).get().failed_layer(),
             LAYER_FUNCTIONALITY);
   VerifierOptions options;
@@ -183,17 +179,26 @@ TEST(VerifierTest, ThePapersRulesLeaveOutFurtherChecks) {
   const ExecRequest request = backend.requests().at(1);
   EXPECT_EQ(request.rules(), RULES_PAPER);
   EXPECT_TRUE(request.skip_ablation());
-  EXPECT_TRUE(request.skip_gpu_profile());
-  // The linter stays.
+  // Who computes is asked all the same, by linter and run.
+  EXPECT_FALSE(request.torch_may_compute());
   std::string cheat = HonestProgram();
   cheat.replace(cheat.find("return out"), 10, "return torch.relu(x)");
   EXPECT_EQ(verifier.Submit(Request(cheat)).get().failed_layer(), LAYER_FUNCTIONALITY);
+  VerifyRequest delegates = Request(HonestProgram());
+  delegates.task.id = "delegates";
+  EXPECT_EQ(verifier.Submit(delegates).get().outcome().reason(), Outcome::RUNTIME_COMPUTE);
+  options.check_functionality = false;
+  Verifier off(options, &backend, nullptr);
+  EXPECT_TRUE(IsCorrect(off.Submit(Request(cheat)).get()));
+  EXPECT_TRUE(backend.requests().back().torch_may_compute());
 }
 
 TEST(VerifierTest, ByThePapersRulesTheJudgeDecidesOnEveryCandidateOfTheLinter) {
   for (const Outcome::Reason reason : {Outcome::MISMATCH, Outcome::COMPILE_ERROR, Outcome::OK}) {
     ScriptedBackend backend([reason](const ExecRequest&, absl::Time) {
-      return reason == Outcome::OK ? GoodResult(1.5) : BadResult(reason, "wrong");
+      ExecResult result = reason == Outcome::OK ? GoodResult(1.5) : BadResult(reason, "wrong");
+      if (result.launches().empty()) result.add_launches()->set_name("relu_kernel");
+      return result;
     });
     FakeJudge objects(JudgeOpinion{.cheating = true, .rule = 2, .reason = "it only copies"});
     VerifierOptions options;

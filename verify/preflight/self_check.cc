@@ -103,7 +103,6 @@ class SelfCheck {
     request.set_seed(options_.seed);
     request.set_trials(options_.trials);
     request.set_skip_timing(!options_.measure_time);
-    request.set_skip_gpu_profile(true);  // a reference has no Triton kernels
     const auto result = backend_->Run(request, absl::Now() + options_.wait_limit);
     absl::MutexLock lock(&mutex_);
     status_.Update(result.status());

@@ -22,7 +22,7 @@
 ABSL_FLAG(std::string, tasks, "", "folder with references (or one file), in KernelBench's format");
 ABSL_FLAG(std::string, only, "", "ids to take, divided by commas; empty: all");
 ABSL_FLAG(std::string, out, "", "JSONL file, a line for each task; goes on where it stopped");
-ABSL_FLAG(std::string, backend, "auto", "auto, interpreter, native or cuda");
+ABSL_FLAG(std::string, backend, "auto", "auto, native or cuda");
 ABSL_FLAG(std::string, sandbox, "bubblewrap", "bubblewrap, or none");
 ABSL_FLAG(int, workers, 0, "tasks checked at the same time; 0: the backend's default");
 ABSL_FLAG(bool, timing, true, "false: correctness only");
