@@ -1,9 +1,7 @@
-// Jobs per second of a warm pool beside a fresh Python process for each candidate, on the same
-// honest softmax, in one run.
+// Jobs per second of a warm pool on an honest softmax.
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -11,8 +9,6 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/file.h"
-#include "base/runfiles.h"
 #include "base/status.h"
 #include "bench/harness/harness.h"
 #include "exec/backend/backend_factory.h"
@@ -20,7 +16,6 @@
 
 ABSL_FLAG(int, workers, 0, "Processes at once; 0: the number of cores.");
 ABSL_FLAG(int, warm_jobs, 60, "Jobs of a round of the warm pool.");
-ABSL_FLAG(int, fresh_jobs, 6, "Jobs of a round with a fresh process each.");
 
 namespace tritonrl {
 namespace {
@@ -61,32 +56,14 @@ absl::Status RunWarm(DeviceBackend* backend, const std::string& prefix = "") {
   return absl::InternalError(absl::StrCat("the honest job failed: ", result.outcome().message()));
 }
 
-// The peer, which uses no pool: a Python process that imports everything and runs one job, without
-// a sandbox.
-absl::Status RunFresh(const std::string& sources, const std::string& job) {
-  PeerCommand command = {
-      .launcher = {"-c",
-                   "import json, sys, one_process\n"
-                   "both = one_process.run_both(*json.load(sys.stdin))\n"
-                   "print(json.dumps({'outcome': both.results[-1]['outcome']}))"},
-      .input = job,
-      .python_path = {sources},
-      .env = {{"OMP_NUM_THREADS", "1"}},
-      .timeout = absl::Minutes(2)};
-  ASSIGN_OR_RETURN(const auto lines, RunPeer(command));
-  if (lines.back().value("outcome", "") == "ran") return absl::OkStatus();
-  return absl::InternalError("the fresh job failed: " + lines.back().dump());
-}
-
 absl::Status Run(Bench* bench) {
   int workers = absl::GetFlag(FLAGS_workers);
   if (workers <= 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  const int warm_jobs = absl::GetFlag(FLAGS_warm_jobs),
-            fresh_jobs = absl::GetFlag(FLAGS_fresh_jobs);
+  const int warm_jobs = absl::GetFlag(FLAGS_warm_jobs);
   WorkerPoolOptions options;
   options.workers = workers;
   const absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(auto backend, StartInterpreterBackend(options));
+  ASSIGN_OR_RETURN(auto backend, StartNativeBackend(options));
   const double start_seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const std::string sandbox = backend->sandbox_description();
   std::atomic<int> task{0};
@@ -102,20 +79,11 @@ absl::Status Run(Bench* bench) {
   ASSIGN_OR_RETURN(const auto warm, bench->Measure({one_task, many_tasks}));
   backend.reset();
 
-  std::optional<double> fresh;
-  if (!bench->peer().empty()) {
-    ASSIGN_OR_RETURN(const std::string worker, Runfile("exec/python/worker.py"));
-    const std::string job = nlohmann::json{kSoftmaxReference, kSoftmaxCandidate}.dump();
-    ASSIGN_OR_RETURN(const double seconds,
-                     Time(fresh_jobs, workers, [&] { return RunFresh(DirName(worker), job); }));
-    fresh = fresh_jobs / seconds;
-  }
   bench->set_subject("execution service");
-  bench->set_peer_name("a fresh Python process for each job, not confined");
   const std::string setting =
       absl::StrCat("softmax of 64 x 200, 5 trials, ", workers, " jobs at once, ");
   const auto rate = [&](const std::vector<double>& seconds) {
-    return Figure{"rate",       warm_jobs / Mean(seconds), "jobs/s", fresh,
+    return Figure{"rate",       warm_jobs / Mean(seconds), "jobs/s", std::nullopt,
                   std::nullopt, Rates(warm_jobs, seconds)};
   };
   bench->Add(setting + "jobs of one task", {rate(warm[0])});
@@ -128,9 +96,6 @@ absl::Status Run(Bench* bench) {
 }  // namespace tritonrl
 
 int main(int argc, char** argv) {
-  tritonrl::RunBench({.usage = "Jobs per second of the warm pool and of fresh processes.",
-                      .warmup = 1,
-                      .repeats = 1,
-                      .peer = "true"},
+  tritonrl::RunBench({.usage = "Jobs per second of the warm pool.", .warmup = 1, .repeats = 1},
                      argc, argv, tritonrl::Run);
 }

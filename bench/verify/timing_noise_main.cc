@@ -39,12 +39,12 @@ void Note(int repeat, const ExecResult& result, Repeats* repeats) {
   }
   const MeasuredTiming& timing = result.timing();
   std::printf(
-      "%2d  %.4fx [%.4f, %.4f] of %d blocks, reference %.2f us, candidate %.2f us (outside %.2f), "
+      "%2d  %.4fx [%.4f, %.4f] of %d blocks, reference %.2f us, candidate %.2f us, "
       "with launches %.3fx, %.0f to %.0f MHz%s%s\n",
       repeat, result.speedup(), timing.speedup_low(), timing.speedup_high(),
       timing.block_ratios_size(), 1e6 * result.reference_seconds(),
-      1e6 * result.candidate_seconds(), 1e6 * result.outside_seconds(), timing.paper_speedup(),
-      timing.sm_mhz_low(), timing.sm_mhz_high(), timing.gpu_shared() ? ", shared" : "",
+      1e6 * result.candidate_seconds(), timing.paper_speedup(), timing.sm_mhz_low(),
+      timing.sm_mhz_high(), timing.gpu_shared() ? ", shared" : "",
       timing.gpu_throttled() ? ", throttled" : "");
   repeats->speedups.push_back(result.speedup());
   if (timing.has_paper_speedup()) repeats->paper.push_back(timing.paper_speedup());

@@ -31,7 +31,7 @@ ABSL_FLAG(int, candidates, 64, "Different candidates for the warm pool.");
 ABSL_FLAG(int, copies, 4, "How often each candidate comes in the run with copies.");
 ABSL_FLAG(int, naive, 8, "Candidates for the naive check, which --nopeer leaves out.");
 ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, by strict and by robust rules.");
-ABSL_FLAG(std::string, backend, "native", "interpreter, native, cuda or native_cuda.");
+ABSL_FLAG(std::string, backend, "native", "native or cuda.");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out.");
 
 namespace tritonrl {
@@ -85,7 +85,6 @@ PoolRun BenchPool(const std::vector<Pair>& pairs, Rules rules, int copies, int w
   options.parallel = workers;
   options.device_model = "l40s_mini";
   options.measure_time = absl::GetFlag(FLAGS_timing);
-  options.gpu_profile = false;  // takes seconds per process; off in training too
   Verifier verifier(options, backend, nullptr);
   std::vector<std::future<Verdict>> futures;
   const absl::Time start = absl::Now();
