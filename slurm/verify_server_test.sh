@@ -21,7 +21,7 @@ check() { # CANDIDATE EXIT_CODE
   [ "$code" = "$2" ] || { cat "$cluster/verdict.log" >&2; fail "$1: exit code $code"; }
 }
 
-job=$(submit slurm/verify_server.sbatch --register="$run" --backend=interpreter --workers=1)
+job=$(submit slurm/verify_server.sbatch --register="$run" --backend=native --workers=1)
 log=$cluster/job-$job.log
 wait_until 120 "the server is registered" registered
 check softmax_honest.py 0

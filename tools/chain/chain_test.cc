@@ -200,7 +200,7 @@ void ChainTest::VerifyFully(const std::vector<std::string>& flags) const {
       WriteFileAtomic(few + "/out/responses.jsonl", Text(traces + "/responses.jsonl")).ok());
   Run("tools/distill/distill",
       With(flags, {"--tasks=" + few + "/tasks", "--out=" + few + "/out", "--verify=full",
-                   "--set=workers=2", "--set=trials=1", "--set=backend=INTERPRETER"}));
+                   "--set=workers=2", "--set=trials=1", "--set=backend=NATIVE"}));
   std::vector<json> lines = Lines(few + "/out/sft_train.jsonl");
   for (json& line : Lines(few + "/out/sft_eval.jsonl")) lines.push_back(std::move(line));
   EXPECT_EQ(lines.size(), valid.size());
@@ -309,7 +309,7 @@ void ChainTest::ReinforcementLearning() const {
            "--set=tasks.sampling=PASSES", "--set=sampling.max_prompt_tokens=384", "--set=steps=0",
            absl::StrFormat("--set=epochs=%.9f", epochs), "--set=prompts_per_step=4",
            "--set=group_size=4", "--set=verifier.workers=2", "--set=verifier.trials=1",
-           "--set=verifier.backend=INTERPRETER", "--set=eval.samples=2", "--set=eval.greedy=false",
+           "--set=verifier.backend=NATIVE", "--set=eval.samples=2", "--set=eval.greedy=false",
            "--set=eval.at_start=false", "--set=output_dir=" + run});
   EXPECT_THAT(result.err, HasSubstr(absl::StrCat(tasks,
                                                  " training tasks, 2 held out; 2 steps of 4 "

@@ -218,7 +218,7 @@ TEST_F(DistillTest, FullVerificationRunsTheSamples) {
   });
   const CommandResult result =
       Run({"--tasks=" + Tasks(3), "--endpoint=" + endpoint.url(), "--model=m", "--verify=full",
-           "--eval_share=0", "--set=workers=1", "--set=trials=1", "--set=backend=INTERPRETER"});
+           "--eval_share=0", "--set=workers=1", "--set=trials=1", "--set=backend=NATIVE"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::vector<json> train = Lines("sft_train.jsonl");
   ASSERT_EQ(train.size(), 2);

@@ -98,7 +98,9 @@ absl::StatusOr<std::unique_ptr<TaskChecker>> TaskChecker::Start(const TaskChecke
   pool.workers = options.workers;
   ASSIGN_OR_RETURN(pool.sandbox, ParseSandboxKind(options.sandbox));
   pool.runner = "check_task";
-  pool.extra_python_dirs = {DirName(program)};
+  // References are loaded as those of verdicts.
+  ASSIGN_OR_RETURN(const std::string oracle, Runfile("exec/python/oracle_worker.py"));
+  pool.extra_python_dirs = {DirName(program), DirName(oracle)};
   pool.limits.set_wall_seconds(options.wall_seconds);
   // The time limit is to end a task, not the limit of processor time, whose default is one minute.
   pool.limits.set_cpu_seconds(std::max(60.0, 4 * options.wall_seconds));

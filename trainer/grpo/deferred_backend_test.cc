@@ -17,7 +17,7 @@ class EchoBackend : public DeviceBackend {
     return result;
   }
   int concurrency() const override { return 1; }
-  std::string name() const override { return "interpreter"; }
+  std::string name() const override { return "native"; }
   bool modelled() const override { return true; }
   std::string sandbox_description() const override { return "a box"; }
 };
@@ -29,8 +29,8 @@ TEST(StartingBackendTest, RunsWaitForTheStart) {
         go.WaitForNotification();
         return std::make_unique<EchoBackend>();
       },
-      "interpreter", true, 2);
-  EXPECT_EQ(backend.name(), "interpreter");
+      "native", true, 2);
+  EXPECT_EQ(backend.name(), "native");
   EXPECT_EQ(backend.concurrency(), 2);
   EXPECT_EQ(backend.sandbox_description(), "starting");
   EXPECT_TRUE(backend.StartStatus().ok());
@@ -54,7 +54,7 @@ TEST(StartingBackendTest, EndsWithoutWaitingForAStartThatHangs) {
           hang->WaitForNotification();
           return absl::CancelledError("");
         },
-        "interpreter", true, 1);
+        "native", true, 1);
     std::thread canceller([&] { backend.Cancel(); });
     EXPECT_TRUE(absl::IsCancelled(backend.Run(ExecRequest(), absl::InfiniteFuture()).status()));
     canceller.join();
@@ -64,8 +64,8 @@ TEST(StartingBackendTest, EndsWithoutWaitingForAStartThatHangs) {
 
 TEST(StartingBackendTest, AFailedStartIsToldToEverybody) {
   DeferredBackend backend(
-      [] { return absl::FailedPreconditionError("no sandbox on this machine"); }, "interpreter",
-      true, 1);
+      [] { return absl::FailedPreconditionError("no sandbox on this machine"); }, "native", true,
+      1);
   const auto result = backend.Run(ExecRequest(), absl::Now() + absl::Seconds(30));
   EXPECT_EQ(Message(result.status()), "no sandbox on this machine");
   EXPECT_EQ(Message(backend.StartStatus()), "no sandbox on this machine");

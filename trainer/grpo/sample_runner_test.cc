@@ -84,7 +84,7 @@ class MarkedBackend : public DeviceBackend {
     return result;
   }
   int concurrency() const override { return 2; }
-  std::string name() const override { return "interpreter"; }
+  std::string name() const override { return "native"; }
   bool modelled() const override { return true; }
   std::string sandbox_description() const override { return "test"; }
 

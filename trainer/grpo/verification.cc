@@ -110,9 +110,6 @@ BackendOptions ToBackendOptions(const VerificationOptions& options) {
     case VerifierConfig::NATIVE:
       backend.kind = BackendKind::kNative;
       break;
-    case VerifierConfig::INTERPRETER:
-      backend.kind = BackendKind::kInterpreter;
-      break;
     case VerifierConfig::CUDA:
       backend.kind = BackendKind::kCuda;
       break;
@@ -176,7 +173,7 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   const VerifierConfig& config = options.config;
   const BackendOptions backend = ToBackendOptions(options);
   const bool cuda = backend.kind == BackendKind::kCuda;
-  const std::string name = cuda ? "cuda" : "interpreter";
+  const std::string name = cuda ? "cuda" : "native";
   DeferredBackend::Maker make = [backend] { return MakeBackend(backend); };
   if (!config.servers().empty())
     make = [config, name] { return ConnectToConfigured(config, name); };
@@ -193,7 +190,6 @@ absl::StatusOr<Verification> StartVerification(const VerificationOptions& option
   verifier.run_limit = absl::Seconds(config.limits().seconds());
   verifier.max_attempts = config.retries() + 1;
   verifier.ablation = config.ablation();
-  verifier.gpu_profile = config.gpu_profile();
   verifier.cache = config.cache();
   verifier.journal = options.journal;
   verifier.judge_parallel = config.judge().parallel();

@@ -37,7 +37,7 @@ class VerificationTest : public testing::Test {
     ASSERT_TRUE(registration.ok()) << registration.status();
     registration_ = *std::move(registration);
     options_.config.set_servers(folder_ + "/");
-    options_.config.set_backend(VerifierConfig::INTERPRETER);
+    options_.config.set_backend(VerifierConfig::NATIVE);
     options_.config.set_workers(2);
     options_.config.set_retries(0);
   }
@@ -110,8 +110,7 @@ TEST_F(VerificationTest, ServersOfAnotherBackendAreAnInfraError) {
   options_.config.set_backend(VerifierConfig::CUDA);
   const Verdict verdict = Check();
   EXPECT_TRUE(IsInfraError(verdict)) << verdict.DebugString();
-  EXPECT_TRUE(
-      absl::StrContains(verdict.outcome().message(), "the servers have the backend interpreter"))
+  EXPECT_TRUE(absl::StrContains(verdict.outcome().message(), "the servers have the backend native"))
       << verdict.outcome().message();
   EXPECT_EQ(dispatcher_->Describe().finished(), 0);
 }

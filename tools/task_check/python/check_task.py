@@ -1,4 +1,4 @@
-"""Runs one task inside a worker's job and says whether it is a sound task: a runner of exec/python/worker.py.
+"""Runs one task inside a worker's job and says whether it is a sound task: a runner of exec/workers/python/worker.py.
 
 job: {"source": the task file, "seeds": two seeds of inputs, "inputs_only": whether only get_inputs() runs}
 result: {"reason": "ok" or why not, "message": a sentence, "inputs": a text for each input, such as "float32[4, 8]";
@@ -48,7 +48,7 @@ class _Sizes(layout.Describer):
         return 0
 
 
-def run_job(job):
+def run_job(job, on_phase=None):
     """The result; never raises."""
     inputs = []
     try:
