@@ -56,7 +56,7 @@ SUB_ORDER = {
 
 # Sub-folders whose tests use a later sub-folder. Product code may not.
 TEST_USERS = {
-    "exec/backend": ["sandbox", "timing", "candidate", "client_run"],
+    "exec/backend": ["sandbox", "client_run"],
     "model/layers": ["weights"],
     "verify/pipeline": ["linter"],
 }
