@@ -50,7 +50,8 @@ Outcome::Reason ReasonOf(const Failure& failure) {
     return Outcome::COMPILE_ERROR;
   }
   if (failure.kind == "OutOfMemoryError" || failure.kind == "MemoryError" ||
-      absl::StrContains(failure.text, "can't allocate memory")) {
+      absl::StrContains(failure.text, "can't allocate memory") ||
+      absl::StrContains(failure.text, "CUDA out of memory")) {
     return Outcome::OUT_OF_MEMORY;
   }
   if (failure.phase == "import") return Outcome::IMPORT_ERROR;

@@ -139,6 +139,8 @@ TEST_F(ClientRunTest, EndsOfTheProcess) {
   ExpectOutcome(RunWith("raise ValueError('so')", "pass"), Outcome::CONSTRUCT_ERROR, "line 12");
   ExpectOutcome(Run("import no_such_module\n"), Outcome::IMPORT_ERROR, "no_such_module");
   ExpectOutcome(Run("x = bytearray(1 << 60)\n"), Outcome::OUT_OF_MEMORY, "line 1: MemoryError");
+  ExpectOutcome(RunWith("pass", "z = torch.empty(1 << 40, device=x.device)"),
+                Outcome::OUT_OF_MEMORY, "CUDA out of memory");
   ExecRequest request = MakeExecRequest(
       absl::StrReplaceAll(kScaleCandidate, {{"INIT", "pass"}, {"LAST", "while True: pass"}}),
       kScaleReference,
