@@ -1,5 +1,6 @@
 // Programs whose kernels run on the CPU (exec/ttir/run) and on a GPU with the same inputs: the
-// candidate's process runs once, beside the CPU; what it sent is then answered by the GPU.
+// candidate's process runs once and talks to a session on the CPU. A session on the GPU then gets
+// the same messages.
 //
 //   same_results --in=PROGRAMS.jsonl --out=differences.csv
 //
@@ -35,6 +36,7 @@
 #include "exec/device/cuda/cuda_arena.h"
 #include "exec/device/cuda/cuda_compiler.h"
 #include "exec/device/session.h"
+#include "exec/device/testing/scripted_channel.h"
 #include "exec/device/ttir_compiler.h"
 #include "exec/device_backend.h"
 #include "exec/reference/reference_runner.h"
@@ -55,7 +57,7 @@ using device::Value;
 
 constexpr absl::Duration kTimeLimit = absl::Seconds(60);
 
-// Keeps all that the process sends.
+// Records all messages of the process.
 class KeepingChannel : public device::Channel {
  public:
   explicit KeepingChannel(int socket) : channel_(socket) {}
@@ -72,21 +74,6 @@ class KeepingChannel : public device::Channel {
  private:
   device::SocketChannel channel_;
   std::vector<Frame> frames_;
-};
-
-// Sends what was kept.
-class KeptChannel : public device::Channel {
- public:
-  explicit KeptChannel(std::vector<Frame> frames) : frames_(std::move(frames)) {}
-  absl::StatusOr<Frame> Receive(absl::Time) override {
-    if (next_ == frames_.size()) return absl::UnavailableError("no more was kept");
-    return frames_[next_++];
-  }
-  absl::Status Send(const Frame&, absl::Time) override { return absl::OkStatus(); }
-
- private:
-  std::vector<Frame> frames_;
-  size_t next_ = 0;
 };
 
 // How far two results are apart.
@@ -219,7 +206,7 @@ class Machine {
   // One line of the table, without the name.
   absl::StatusOr<std::string> OnGpu(Done done) {
     done.options.deadline = absl::Now() + kTimeLimit;
-    KeptChannel kept(done.frames);
+    device::ScriptedChannel kept(done.frames);
     device::Session session(done.options, gpu_arena_.get(), gpu_compiler_.get());
     ASSIGN_OR_RETURN(const SessionResult gpu, session.Run(kept));
     if (gpu.outputs.empty()) return absl::FailedPreconditionError("no output on the GPU");

@@ -217,11 +217,13 @@ class ClientRun {
     if (executors_.gpu().has_value()) {
       options.limits.max_memory_bytes = MostMemory(executors_.gpu()->total_bytes);
     }
-    // The executor's own bound is for outputs that pass through memory of the host.
-    if (!reference_result_.has_memory()) options.limits.max_output_bytes = MostOutputBytes();
     options.limits.max_small_elements_of_call =
         std::min(options.limits.max_small_elements_of_call, MostSmallElements(recorded));
-    options.limits.max_output_bytes = std::min(options.limits.max_output_bytes, MostOutputBytes());
+    // The executor's own bound is for outputs that pass through memory of the host.
+    options.limits.max_output_bytes =
+        reference_result_.has_memory()
+            ? std::min(options.limits.max_output_bytes, MostOutputBytes())
+            : MostOutputBytes();
     return options;
   }
 
