@@ -81,6 +81,8 @@ absl::StatusOr<LenientJson> ParseLenientJson(absl::string_view text) {
     return absl::InvalidArgumentError(
         repaired == text ? absl::StrCat("this is no JSON from byte ", error.byte, " on")
                          : std::string("this is no JSON"));
+  } catch (const nlohmann::json::out_of_range&) {
+    return absl::InvalidArgumentError("this is no JSON, because a number is too large");
   }
   return result;
 }

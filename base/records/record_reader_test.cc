@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/records/lenient_json.h"
 #include "base/run_command.h"
 #include "base/runfiles.h"
 #include "gtest/gtest.h"
@@ -188,6 +189,12 @@ TEST_F(RecordReaderTest, ADamagedParquetFileIsNamed) {
   const std::string pointer =
       Write("b.parquet", "version https://git-lfs.github.com/spec/v1\noid x\n");
   EXPECT_TRUE(absl::StrContains(ReadAll(pointer).at(0), "git lfs pull")) << ReadAll(pointer).at(0);
+}
+
+TEST(LenientJsonTest, NumbersThatNoDoubleHoldsAreRefused) {
+  EXPECT_TRUE(ParseLenientJson(R"({"x": NaN})").ok());
+  EXPECT_EQ(ParseLenientJson("[1e400]").status().message(),
+            "this is no JSON, because a number is too large");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // All third-party libraries in one process: each one answers a small question.
 
-#include <ATen/Functions.h>
-#include <cudnn_frontend.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <cudnn.h>
+#include <cudnn_frontend_version.h>
 #include <curl/curl.h>
 #include <google/protobuf/timestamp.pb.h>
 #include <grpcpp/grpcpp.h>

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
+#include <cudnn_frontend.h>
 
 #include <cmath>
 #include <utility>
@@ -148,6 +149,19 @@ AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t hand
               " sequences of up to ", shape.max_length, " tokens with ", shape.heads, " and ",
               shape.keys, " heads of ", shape.dim, ": ", error.get_message());
   return plan;
+}
+
+std::string RefusalOf(const AttentionPlan& plan) {
+  fe::error_t error = plan.graph->validate();
+  return error.is_good() ? "" : error.get_message();
+}
+
+int64_t WorkspaceBytes(const AttentionPlan& plan) { return plan.graph->get_workspace_size(); }
+
+void Execute(const AttentionPlan& plan, cudnnHandle_t handle,
+             std::unordered_map<int64_t, void*>* places, void* workspace) {
+  fe::error_t error = plan.graph->execute(handle, *places, workspace);
+  TORCH_CHECK(error.is_good(), "cuDNN attention: ", error.get_message());
 }
 
 namespace {

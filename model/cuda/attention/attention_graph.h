@@ -5,15 +5,21 @@
 #define TRITONRL_MODEL_CUDA_ATTENTION_ATTENTION_GRAPH_H_
 
 #include <ATen/core/Tensor.h>
-#include <cudnn_frontend.h>
+#include <cudnn.h>
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 #include "model/cuda/attention/cudnn_attention.h"
+
+// Declared here alone, because its header takes half a minute to compile.
+namespace cudnn_frontend::graph {
+class Graph;
+}
 
 namespace tritonrl {
 
@@ -61,6 +67,18 @@ AttentionPlan MakeAttentionGraph(const AttentionShape& shape, int capability = 0
 // Returns the graph with its kernels. Throws c10::Error with cuDNN's reason if cuDNN has no kernels
 // for the handle's GPU.
 AttentionPlan BuildAttentionPlan(const AttentionShape& shape, cudnnHandle_t handle);
+
+// Returns the front end's reason to reject the graph, or "". It needs no GPU if the graph was made
+// for a compute capability.
+std::string RefusalOf(const AttentionPlan& plan);
+
+// Memory in bytes that one execution needs beside its operands.
+int64_t WorkspaceBytes(const AttentionPlan& plan);
+
+// Queues the call on the handle's stream; `places` has the address of each operand by
+// AttentionUid. Throws c10::Error with cuDNN's reason.
+void Execute(const AttentionPlan& plan, cudnnHandle_t handle,
+             std::unordered_map<int64_t, void*>* places, void* workspace);
 
 // The operands of one call. d_out and d_in are undefined in a forward.
 struct AttentionOperands {

@@ -26,9 +26,7 @@ AttentionShape Shape8b(bool backward, bool dense) {
 // Returns the front end's reason to reject the graph for this compute capability; empty if it
 // accepts the graph.
 std::string Refusal(const AttentionShape& shape, int capability) {
-  const AttentionPlan plan = MakeAttentionGraph(shape, capability);
-  auto error = plan.graph->validate();
-  return error.is_good() ? "" : error.get_message();
+  return RefusalOf(MakeAttentionGraph(shape, capability));
 }
 
 TEST(AttentionPlanTest, PackedAndSingleSequencesAreTaken) {

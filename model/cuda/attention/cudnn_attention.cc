@@ -68,9 +68,8 @@ struct CudnnAttention::Impl {
 
   void Execute(const AttentionPlan& plan, std::unordered_map<int64_t, void*> places) {
     const auto room = c10::cuda::CUDACachingAllocator::get()->allocate(
-        std::max<int64_t>(1, plan.graph->get_workspace_size()));
-    auto error = plan.graph->execute(handle, places, room.get());
-    TORCH_CHECK(error.is_good(), "cuDNN attention: ", error.get_message());
+        std::max<int64_t>(1, WorkspaceBytes(plan)));
+    tritonrl::Execute(plan, handle, &places, room.get());
   }
 
   // Runs all sequences of a bucket in one call.

@@ -69,7 +69,7 @@ __device__ inline uint64_t MassUpTo(const LogitsRow& row, uint64_t last) {
   return total;
 }
 
-struct Interval {
+struct KeyInterval {
   uint32_t low, high;  // keys, both included
   uint64_t before;     // measure of the tokens with smaller keys
   uint32_t tokens;     // number of tokens in the interval
@@ -77,9 +77,9 @@ struct Interval {
 
 // Divides `in` into bins of 2^shift keys and returns the bin in which the measure of the tokens up
 // to `last` reaches `wanted`. It must reach `wanted` within `in`.
-__device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, uint64_t wanted,
-                                       uint64_t last, const Interval& in, int shift,
-                                       SelectMemory* memory) {
+__device__ inline KeyInterval ReachingBin(const LogitsRow& row, Measure measure, uint64_t wanted,
+                                          uint64_t last, const KeyInterval& in, int shift,
+                                          SelectMemory* memory) {
   auto& bins = memory->bins;
   __syncthreads();
   for (int i = threadIdx.x; i < kBins; i += kDrawThreads) {
@@ -119,7 +119,7 @@ __device__ inline Interval ReachingBin(const LogitsRow& row, Measure measure, ui
 // Returns the lowest place in `in` (at most kCandidates tokens), up to `last`, at which the measure
 // reaches `wanted`. *reached: the measure there.
 __device__ inline uint64_t ReachingPlace(const LogitsRow& row, Measure measure, uint64_t wanted,
-                                         uint64_t last, const Interval& in, SelectMemory* memory,
+                                         uint64_t last, const KeyInterval& in, SelectMemory* memory,
                                          uint64_t* reached) {
   auto& sorted = memory->sorted;
   __syncthreads();
@@ -163,7 +163,7 @@ __device__ inline uint64_t PlaceOfRank(const LogitsRow& row, uint32_t key, uint6
 // the measure there. `wanted` is at least 1, and the tokens up to `last` must reach it.
 __device__ inline uint64_t Reach(const LogitsRow& row, Measure measure, uint64_t wanted,
                                  uint64_t last, SelectMemory* memory, uint64_t* reached) {
-  Interval in = {0, kLastKey, 0, 0};
+  KeyInterval in = {0, kLastKey, 0, 0};
   for (const int shift : {21, 10, 0}) {
     in = ReachingBin(row, measure, wanted, last, in, shift, memory);
     if (in.tokens <= kCandidates) {
