@@ -24,7 +24,7 @@ Outcome::Status StatusOf(Outcome::Reason reason) {
 
 bool IsRetryable(Outcome::Reason reason) {
   return StatusOf(reason) == Outcome::STATUS_INFRA_ERROR && reason != Outcome::CANCELLED &&
-         reason != Outcome::INCONCLUSIVE;
+         reason != Outcome::INCONCLUSIVE && reason != Outcome::NO_DEVICE_MEMORY;
 }
 
 std::string ReasonName(Outcome::Reason reason) {

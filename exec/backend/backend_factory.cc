@@ -85,8 +85,8 @@ bool HasNvidiaGpu() {
 
 namespace {
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNative(WorkerPoolOptions options,
-                                                           std::optional<int64_t> whole_bytes) {
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartNative(WorkerPoolOptions options,
+                                                          std::optional<int64_t> whole_bytes) {
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   ExecutorPoolOptions executor_options;
   executor_options.count = options.workers;
@@ -95,32 +95,33 @@ absl::StatusOr<std::unique_ptr<PythonBackend>> StartNative(WorkerPoolOptions opt
                    StartPoolsWithExecutors(std::move(options), executor_options, kCpuCacheBytes,
                                            /*reference_processes=*/whole_bytes.has_value(), "cpu"));
   pools.whole_bytes = whole_bytes.value_or(-1);
-  return std::make_unique<PythonBackend>("cpu", std::move(pools));
+  return std::make_unique<LocalBackend>("cpu", std::move(pools));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options) {
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartNativeBackend(WorkerPoolOptions options) {
   return StartNative(std::move(options), std::nullopt);
 }
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackendWithWindows(
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartNativeBackendWithWindows(
     WorkerPoolOptions options, int64_t whole_bytes) {
   return StartNative(std::move(options), whole_bytes);
 }
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options) {
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartCudaBackend(WorkerPoolOptions options) {
   RETURN_IF_ERROR(CheckGpu());
   options.limits = WithGpuDefaults(options.limits);
   ExecutorPoolOptions executor_options;
   executor_options.count = options.workers;
   executor_options.process.device = "cuda";
   executor_options.process.gpu = options.gpu;
+  executor_options.process.sandbox = options.sandbox;
   executor_options.max_resident_bytes = kCudaExecutorBytes;
   ASSIGN_OR_RETURN(BackendPools pools,
                    StartPoolsWithExecutors(std::move(options), executor_options, kCudaCacheBytes,
                                            /*reference_processes=*/true, "cuda"));
-  return std::make_unique<PythonBackend>("cuda", std::move(pools));
+  return std::make_unique<LocalBackend>("cuda", std::move(pools));
 }
 
 absl::StatusOr<std::unique_ptr<DeviceBackend>> MakeBackend(const BackendOptions& options) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "exec/backend/python_backend.h"
+#include "exec/backend/local_backend.h"
 #include "exec/device_backend.h"
 #include "exec/workers/worker_pool.h"
 
@@ -41,17 +41,17 @@ bool HasNvidiaGpu();
 // Starts a backend that compiles candidates for sm_89, executes them on the CPU and models their
 // time. As everywhere, candidates hold no data: their processes send commands to executors, which
 // are other processes (exec/client_run, exec/executor).
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackend(WorkerPoolOptions options);
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartNativeBackend(WorkerPoolOptions options);
 // The same with reference processes, as on a GPU: tasks of more than `whole_bytes` pass through
 // windows. For tests.
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartNativeBackendWithWindows(
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartNativeBackendWithWindows(
     WorkerPoolOptions options, int64_t whole_bytes);
 
 // Starts a backend that compiles, executes and times candidates on the GPU, which their own
 // processes do not see (exec/device/cuda). Limits that `options` leaves unset get defaults for a
 // GPU. With more than one worker, checks share the GPU; a timing run is alone on it.
 // FailedPrecondition: this machine has no GPU.
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartCudaBackend(WorkerPoolOptions options);
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartCudaBackend(WorkerPoolOptions options);
 
 }  // namespace tritonrl
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "exec/backend/python_backend.h"
+#include "exec/backend/local_backend.h"
 #include "exec/client_run/client_job.h"
 #include "exec/testing/pool_options.h"
 

@@ -93,6 +93,8 @@ TEST(OutcomeTest, NamesFaultsAndRetries) {
   EXPECT_FALSE(IsRetryable(Outcome::NOT_EXECUTABLE));
   EXPECT_EQ(StatusOf(Outcome::INCONCLUSIVE), Outcome::STATUS_INFRA_ERROR);
   EXPECT_FALSE(IsRetryable(Outcome::INCONCLUSIVE));
+  EXPECT_EQ(StatusOf(Outcome::NO_DEVICE_MEMORY), Outcome::STATUS_INFRA_ERROR);
+  EXPECT_FALSE(IsRetryable(Outcome::NO_DEVICE_MEMORY));
   EXPECT_FALSE(IsRetryable(Outcome::TIMEOUT));
 }
 

@@ -267,6 +267,12 @@ int64_t ReferenceResult::CandidateBytes() const {
   return shared_buffers.CandidateBytes(BytesOfFirst(inputs), BytesOfFirst(outputs));
 }
 
+int64_t ReferenceResult::CallBytes() const {
+  const auto shown = static_cast<int64_t>(visible.view().size());  // weights; inputs if in memory
+  return shown + (has_memory() ? 0 : BytesOfFirst(inputs)) +
+         std::max(BytesOfFirst(outputs), shared_buffers.call_bytes);
+}
+
 absl::StatusOr<WorkerPoolOptions> ReferencePoolOptions(WorkerPoolOptions options) {
   for (const char* file : {"exec/python/oracle_worker.py", "exec/compare/python/compare.py"}) {
     ASSIGN_OR_RETURN(const std::string path, Runfile(file));

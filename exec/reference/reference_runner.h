@@ -89,6 +89,8 @@ struct ReferenceResult {
   double MinBytesMoved() const;
   // SharedBufferSizes::CandidateBytes for the first trial's inputs and outputs.
   int64_t CandidateBytes() const;
+  // GPU memory that the reference's first call takes at most: weights, inputs, and what it makes.
+  int64_t CallBytes() const;
   // Lower bound on the operations of any forward: one for each element of the first call's outputs.
   double MinOperations() const;
 };

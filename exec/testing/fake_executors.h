@@ -19,18 +19,24 @@ class FakeExecutors : public Executors {
  public:
   // Runs on the caller's thread, with the candidate's source; an error becomes that of the session.
   using Candidate = std::function<absl::Status(const std::string& source)>;
-  explicit FakeExecutors(Candidate candidate) : candidate_(std::move(candidate)) {}
+  // What the session then says in addition.
+  using Ending = std::function<void(const std::string& source, device::SessionResult* result)>;
+  explicit FakeExecutors(Candidate candidate,
+                         std::optional<device::DeviceDescription> gpu = std::nullopt,
+                         Ending ending = nullptr)
+      : candidate_(std::move(candidate)), gpu_(std::move(gpu)), ending_(std::move(ending)) {}
 
   absl::StatusOr<std::unique_ptr<ExecutorSession>> Acquire(absl::Time) override {
-    return std::make_unique<Session>(candidate_);
+    return std::make_unique<Session>(candidate_, ending_);
   }
   int threads() const override { return 1; }
-  std::optional<device::DeviceDescription> gpu() const override { return std::nullopt; }
+  std::optional<device::DeviceDescription> gpu() const override { return gpu_; }
 
  private:
   class Session : public ExecutorSession {
    public:
-    explicit Session(const Candidate& candidate) : candidate_(candidate) {}
+    Session(const Candidate& candidate, const Ending& ending)
+        : candidate_(candidate), ending_(ending) {}
 
     absl::StatusOr<device::SessionResult> Run(const device::SessionOptions& options,
                                               const SharedMemory*, int) override {
@@ -38,6 +44,7 @@ class FakeExecutors : public Executors {
       device::SessionResult result;
       result.outputs.assign(options.calls.size(), device::Value::Integer(1));
       result.inputs_unchanged.assign(options.calls.size(), true);
+      if (ending_ != nullptr) ending_(options.source, &result);
       return result;
     }
     const RecordingSummary& recording() const override { return recording_; }
@@ -60,10 +67,13 @@ class FakeExecutors : public Executors {
 
    private:
     const Candidate& candidate_;
+    const Ending& ending_;
     const RecordingSummary recording_;
   };
 
   const Candidate candidate_;
+  const std::optional<device::DeviceDescription> gpu_;
+  const Ending ending_;
 };
 
 }  // namespace tritonrl

@@ -2,10 +2,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,39 +11,10 @@
 
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/socket_stream.h"
 #include "base/status.h"
 
 namespace tritonrl {
-
-namespace {
-
-constexpr size_t kMaxFds = 8;  // descriptors per message
-
-// A recv that does not block. Appends descriptors sent with the message to `fds` if it is not null.
-ssize_t Receive(int socket, std::string* message, std::vector<int>* fds) {
-  if (fds == nullptr) return recv(socket, message->data(), message->size(), MSG_DONTWAIT);
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))] = {};
-  iovec part{message->data(), message->size()};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof(control);
-  const ssize_t n = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (n < 0) return n;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-      fds->push_back(fd);
-    }
-  }
-  return n;
-}
-
-}  // namespace
 
 absl::StatusOr<ControlChannel> ControlChannel::Create() {
   int sockets[2];
@@ -76,7 +45,8 @@ ControlChannel::Event ControlChannel::Wait(int other_fd, absl::Time deadline, st
   bool open = true;
   while (true) {
     message->resize(kMaxMessage);
-    const ssize_t n = open ? Receive(own_end_, message, fds) : ssize_t{-1};
+    const ssize_t n =
+        open ? ReceiveNow(own_end_, message->data(), message->size(), fds) : ssize_t{-1};
     if (n > 0 || (n == 0 && !ShutDown())) {
       message->resize(n);
       return Event::kMessage;

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/socket_stream.h"
 #include "base/status.h"
 
 namespace tritonrl {
@@ -58,7 +57,6 @@ constexpr size_t kMaxJobFrame = 16 << 20;
 constexpr size_t kMaxReportFrame = 16 << 20;  // 1 MiB of result, escaped at worst sixfold
 constexpr size_t kStderrKept = 4096;
 constexpr int kWorkerSocket = 3;
-constexpr size_t kMaxJobFds = 8;
 
 int PollMilliseconds(absl::Time deadline) {
   const absl::Duration left = deadline - absl::Now();
@@ -78,28 +76,6 @@ Json LimitsJson(const ExecLimits& limits, const WorkerConfig& config) {
               {"open_files", limits.open_files()},
               {"limit_data", config.limit_data},
               {"limit_nproc", config.sandbox.kind == SandboxKind::kBubblewrap}};
-}
-
-// Sends as many of `bytes` as the socket accepts, with `fds` (at most kMaxJobFds). Returns the
-// result of sendmsg.
-ssize_t SendWithFds(int socket, absl::string_view bytes, const std::vector<JobFd>& fds) {
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxJobFds * sizeof(int))] = {};
-  iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!fds.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    for (size_t i = 0; i < fds.size(); ++i) {
-      memcpy(CMSG_DATA(header) + i * sizeof(int), &fds[i].fd, sizeof(int));
-    }
-  }
-  return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
 // Inserts job_json as text. Parsing it again would cost time and find few errors.
@@ -238,23 +214,10 @@ Worker::WaitResult Worker::WaitFrame(absl::Time deadline, std::string* frame, in
 
 absl::Status Worker::Send(absl::string_view payload, absl::Time deadline,
                           const std::vector<JobFd>& fds) {
-  if (fds.size() > kMaxJobFds) return absl::InvalidArgumentError("too many descriptors for a job");
-  ASSIGN_OR_RETURN(std::string bytes, EncodeFrame(payload, kMaxJobFrame));
-  absl::string_view rest = bytes;
-  while (!rest.empty()) {
-    // Only the first part carries the descriptors.
-    const bool first = rest.size() == bytes.size();
-    const ssize_t n = SendWithFds(socket_, rest, first ? fds : std::vector<JobFd>());
-    if (n > 0) {
-      rest.remove_prefix(n);
-      continue;
-    }
-    if (errno != EAGAIN && errno != EINTR) return absl::UnavailableError("the worker has gone");
-    if (absl::Now() >= deadline) return absl::DeadlineExceededError("the worker does not read");
-    pollfd polls[1] = {{socket_, POLLOUT, 0}};
-    poll(polls, 1, PollMilliseconds(deadline));
-  }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string bytes, EncodeFrame(payload, kMaxJobFrame));
+  std::vector<int> descriptors;
+  for (const JobFd& fd : fds) descriptors.push_back(fd.fd);
+  return SocketStream(socket_, "the worker").Write(bytes, deadline, descriptors);
 }
 
 Worker::WaitResult Worker::WaitReport(absl::Time begun, const ExecLimits& limits,

@@ -50,7 +50,7 @@ class EscapeSuite {
   void AddChanges(bool with_processes, std::vector<std::string>* wrong);
 
   std::unique_ptr<EscapeWorld> world_;
-  std::unique_ptr<PythonBackend> backend_;
+  std::unique_ptr<LocalBackend> backend_;
   std::string surroundings_;
   int64_t workers_lost_ = 0;
 };

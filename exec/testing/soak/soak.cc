@@ -127,7 +127,7 @@ namespace {
 constexpr absl::Duration kMaxDuration = absl::Minutes(5);  // of one candidate, queue included
 constexpr absl::Duration kFinish = absl::Seconds(10);      // for candidates that run at the end
 
-absl::StatusOr<std::unique_ptr<PythonBackend>> StartBackend(const SoakOptions& options) {
+absl::StatusOr<std::unique_ptr<LocalBackend>> StartBackend(const SoakOptions& options) {
   WorkerPoolOptions pool;
   pool.workers = options.workers;
   // Small, so that a candidate that fills its memory reaches the limit before its time limit, even
@@ -306,7 +306,7 @@ class Soak {
 
   const SoakOptions options_;
   std::vector<SoakCase> plan_;
-  std::unique_ptr<PythonBackend> backend_;
+  std::unique_ptr<LocalBackend> backend_;
   std::atomic<int> next_{0};
   int64_t warm_jobs_ = 0;
   absl::Time start_, end_ = absl::InfiniteFuture();

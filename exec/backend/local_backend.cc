@@ -1,4 +1,4 @@
-#include "exec/backend/python_backend.h"
+#include "exec/backend/local_backend.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,7 +111,7 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
   return pools;
 }
 
-PythonBackend::PythonBackend(std::string device, BackendPools pools)
+LocalBackend::LocalBackend(std::string device, BackendPools pools)
     : device_(std::move(device)),
       pools_(std::move(pools)),
       gate_(pools_.runners->workers()),
@@ -125,16 +125,16 @@ PythonBackend::PythonBackend(std::string device, BackendPools pools)
       cache_(pools_.cache_bytes, pools_.reference_processes ? pools_.runners->workers() : 0),
       device_health_(device_, pools_.reference_workers.get()) {}
 
-DeviceMemory PythonBackend::memory() const {
+DeviceMemory LocalBackend::memory() const {
   const DeviceGate::State state = gate_.state();
   return {.shared_out = state.memory, .reserved = state.reserved};
 }
 
-int64_t PythonBackend::KeptBytes(int64_t device_bytes) const {
+int64_t LocalBackend::KeptBytes(int64_t device_bytes) const {
   return std::max(kKeptReferenceBytes, device_bytes / kKeptReferencesPart / concurrency());
 }
 
-void PythonBackend::NoteMemory(int64_t device_bytes) {
+void LocalBackend::NoteMemory(int64_t device_bytes) {
   const double free = (1 - kFreeShare) * static_cast<double>(device_bytes);
   const int64_t reference_processes =
       concurrency() * (KeptBytes(device_bytes) + kReferenceProcessBytes) + kReferenceProcessBytes;
@@ -143,33 +143,33 @@ void PythonBackend::NoteMemory(int64_t device_bytes) {
   making_bytes_ = static_cast<int64_t>(kMakingShare * static_cast<double>(device_bytes));
 }
 
-void PythonBackend::EndIdleReferenceProcesses() {
+void LocalBackend::EndIdleReferenceProcesses() {
   cache_.DropIdleSessions();
   if (reference_processes_ != nullptr) reference_processes_->EndIdle();
 }
 
-bool PythonBackend::Reserve(int64_t bytes, DeviceGate::Lease* lease, absl::Time deadline) {
+bool LocalBackend::Reserve(int64_t bytes, DeviceGate::Lease* lease, absl::Time deadline) {
   return lease == nullptr || lease->Reserve(bytes, deadline);
 }
 
-bool PythonBackend::TakeMemory(DeviceGate::Lease* lease, absl::Time deadline) {
+bool LocalBackend::TakeMemory(DeviceGate::Lease* lease, absl::Time deadline) {
   if (lease == nullptr || !lease->Reserve(kAllMemory, deadline)) return false;
   EndIdleReferenceProcesses();
   return true;
 }
 
-bool PythonBackend::Admit(const ReferenceResult& reference_result, DeviceGate::Lease* lease,
-                          absl::Time deadline) {
+bool LocalBackend::Admit(const ReferenceResult& reference_result, DeviceGate::Lease* lease,
+                         absl::Time deadline) {
   if (lease == nullptr) return true;
   const int64_t bytes = reference_result.CandidateBytes();
   return bytes < memory_bytes_ ? Reserve(bytes, lease, deadline) : TakeMemory(lease, deadline);
 }
 
-std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext context,
-                                                                   const std::string& key,
-                                                                   const ExecLimits& limits,
-                                                                   absl::Time deadline,
-                                                                   bool* cached) {
+std::shared_ptr<const ReferenceResult> LocalBackend::GetReference(JobContext context,
+                                                                  const std::string& key,
+                                                                  const ExecLimits& limits,
+                                                                  absl::Time deadline,
+                                                                  bool* cached) {
   const auto late = [] {
     auto result = std::make_shared<ReferenceResult>();
     result->run = Failed(Outcome::DEADLINE, "reference", kTooLate);
@@ -199,7 +199,7 @@ std::shared_ptr<const ReferenceResult> PythonBackend::GetReference(JobContext co
   return reference_result;
 }
 
-std::shared_ptr<const ReferenceResult> PythonBackend::Renew(
+std::shared_ptr<const ReferenceResult> LocalBackend::Renew(
     const JobContext& context, const std::string& key, const ExecLimits& limits,
     absl::Time deadline, const std::shared_ptr<const ReferenceResult>& reference_result) {
   if (reference_result->session != nullptr && !reference_result->session->alive())
@@ -212,9 +212,9 @@ std::shared_ptr<const ReferenceResult> PythonBackend::Renew(
   return Admit(*renewed, context.lease, deadline) ? renewed : nullptr;
 }
 
-CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& key,
-                                  const ExecLimits& limits, absl::Time deadline,
-                                  std::shared_ptr<const ReferenceResult> reference_result) {
+CandidateRun LocalBackend::RunOn(const JobContext& context, const std::string& key,
+                                 const ExecLimits& limits, absl::Time deadline,
+                                 std::shared_ptr<const ReferenceResult> reference_result) {
   CandidateRun run;
   for (int attempt = 1; attempt <= 2; ++attempt) {
     run = RunClient(context, *reference_result, pools_.runners.get(), pools_.executors.get(),
@@ -235,6 +235,13 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
     }
     if (!again) break;
   }
+  const bool lacked = run.out_of_memory || run.result.outcome().device_memory();
+  if (lacked && run.result.attempts() == 2) {
+    SetOutcome(Outcome::NO_DEVICE_MEMORY,
+               absl::StrCat("alone on the GPU, too: ", run.result.outcome().message()),
+               run.result.mutable_outcome());
+    run.result.mutable_outcome()->set_device_memory(true);  // a server may know of other jobs
+  }
   if (run.worker_died) {
     SetOutcome(Outcome::KILLED_WORKER,
                absl::StrCat("its worker died under it twice: ", run.result.outcome().message()),
@@ -243,7 +250,7 @@ CandidateRun PythonBackend::RunOn(const JobContext& context, const std::string& 
   return run;
 }
 
-absl::StatusOr<ExecResult> PythonBackend::Run(const ExecRequest& request, absl::Time deadline) {
+absl::StatusOr<ExecResult> LocalBackend::Run(const ExecRequest& request, absl::Time deadline) {
   RETURN_IF_ERROR(CheckRequest(request));
   const ExecLimits limits = EffectiveLimits(request.limits(), pools_.runners->limits());
   JobContext context{

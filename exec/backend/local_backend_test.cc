@@ -1,14 +1,17 @@
 // Tests waits of a backend with reference processes, on a fake runner and fake executors.
-#include "exec/backend/python_backend.h"
+#include "exec/backend/local_backend.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -19,15 +22,17 @@
 namespace tritonrl {
 namespace {
 
-class PythonBackendTest : public testing::Test {
+class LocalBackendTest : public testing::Test {
  protected:
-  // `candidate` is what candidates do.
-  void Start(FakeExecutors::Candidate candidate) {
+  // `candidate` is what candidates do, `ending` what their sessions say on a GPU of 24 GiB.
+  void Start(FakeExecutors::Candidate candidate, FakeExecutors::Ending ending = nullptr) {
     WorkerPoolOptions options = FakePoolOptions(3);
     auto pools = StartPools(options, 1 << 20, /*reference_processes=*/true);
     ASSERT_TRUE(pools.ok()) << pools.status();
-    pools->executors = std::make_unique<FakeExecutors>(std::move(candidate));
-    backend_ = std::make_unique<PythonBackend>("cuda", *std::move(pools));
+    std::optional<device::DeviceDescription> gpu;
+    if (ending != nullptr) gpu.emplace();
+    pools->executors = std::make_unique<FakeExecutors>(std::move(candidate), gpu, ending);
+    backend_ = std::make_unique<LocalBackend>("cuda", *std::move(pools));
   }
 
   static ExecRequest Request(const std::string& reference, const std::string& candidate) {
@@ -47,10 +52,10 @@ class PythonBackendTest : public testing::Test {
     return result.ok() ? *result : ExecResult();
   }
 
-  std::unique_ptr<PythonBackend> backend_;
+  std::unique_ptr<LocalBackend> backend_;
 };
 
-TEST_F(PythonBackendTest, ACachedFailureNeedsNoGpuMemory) {
+TEST_F(LocalBackendTest, ACachedFailureNeedsNoGpuMemory) {
   absl::Notification begun, go_on;
   Start([&](const std::string& source) {
     if (source == "fills the GPU") {
@@ -79,7 +84,7 @@ TEST_F(PythonBackendTest, ACachedFailureNeedsNoGpuMemory) {
   EXPECT_EQ(backend_->memory().reserved, 0);
 }
 
-TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
+TEST_F(LocalBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
   // Three unused reference processes must make room for three new references at once. While the old
   // processes free their memory, new processes start; the old ones then are idle and still occupy
   // their workers.
@@ -103,6 +108,46 @@ TEST_F(PythonBackendTest, IdleReferenceProcessesGiveUpTheirWorkers) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+// Candidates that fail for lack of GPU memory; the source is how many bytes they wanted in all when
+// the GPU had none, though they were allowed to have them.
+class LackOfMemoryTest : public LocalBackendTest {
+ protected:
+  ExecResult RunWith(int64_t lacking_bytes, int64_t call_bytes) {
+    Start([](const std::string&) { return absl::OkStatus(); },
+          [](const std::string& source, device::SessionResult* result) {
+            result->failure = {"forward", "OutOfMemoryError", "CUDA out of memory.", 1};
+            EXPECT_TRUE(absl::SimpleAtoi(source, &result->lacking_bytes));
+          });
+    return Run(Request(absl::StrCat("sizes = {'call_bytes': ", call_bytes, "}"),
+                       absl::StrCat(lacking_bytes)));
+  }
+};
+
+TEST_F(LackOfMemoryTest, BeyondItsLimitIsTheCandidates) {
+  const ExecResult result = RunWith(0, 1 << 20);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OUT_OF_MEMORY) << result.outcome().message();
+  EXPECT_EQ(result.attempts(), 1);
+}
+
+TEST_F(LackOfMemoryTest, OfMoreThanTheReferenceTakesIsTheCandidates) {
+  const ExecResult result = RunWith(int64_t{1} << 33, 1 << 20);
+  EXPECT_EQ(result.outcome().reason(), Outcome::OUT_OF_MEMORY) << result.outcome().message();
+  EXPECT_EQ(result.attempts(), 1);
+}
+
+TEST_F(LackOfMemoryTest, OfNoMoreThanTheReferenceTakesIsTriedAgainAlone) {
+  const ExecResult result = RunWith(1 << 19, 1 << 20);
+  EXPECT_EQ(result.outcome().reason(), Outcome::NO_DEVICE_MEMORY) << result.outcome().message();
+  EXPECT_EQ(result.outcome().status(), Outcome::STATUS_INFRA_ERROR);
+  EXPECT_EQ(result.attempts(), 2);
+}
+
+TEST_F(LackOfMemoryTest, AnInfrastructureErrorWhereTheTaskDoesNotFit) {
+  const ExecResult result = RunWith(0, int64_t{100} << 30);
+  EXPECT_EQ(result.outcome().reason(), Outcome::NO_DEVICE_MEMORY) << result.outcome().message();
+  EXPECT_EQ(result.attempts(), 1);
 }
 
 TEST(MakeBackendTest, NamesOfBackends) {

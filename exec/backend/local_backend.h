@@ -1,7 +1,7 @@
-// The device backend: a worker pool for references, one for candidates' processes, executors that
-// hold all data, and a cache of the references' results.
-#ifndef TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
-#define TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
+// The device backend of this machine: worker pools for references and for candidates' processes,
+// executors that hold all data, and a cache of the references' results.
+#ifndef TRITONRL_EXEC_BACKEND_LOCAL_BACKEND_H_
+#define TRITONRL_EXEC_BACKEND_LOCAL_BACKEND_H_
 
 #include <atomic>
 #include <limits>
@@ -42,11 +42,12 @@ absl::StatusOr<BackendPools> StartPools(WorkerPoolOptions options, int64_t cache
                                         bool reference_processes,
                                         const std::string& reference_device = "cpu");
 
-class PythonBackend : public DeviceBackend {
+// Executes on this machine, natively or on its GPU.
+class LocalBackend : public DeviceBackend {
  public:
   // `device` is that of references and executors: "cpu" or "cuda". Times are modelled by a roofline
   // on "cpu".
-  PythonBackend(std::string device, BackendPools pools);
+  LocalBackend(std::string device, BackendPools pools);
 
   // Measured times are taken while no other request uses the GPU.
   // If the worker dies during a job, the job is run once more; if the second worker dies too, the
@@ -110,4 +111,4 @@ class PythonBackend : public DeviceBackend {
 
 }  // namespace tritonrl
 
-#endif  // TRITONRL_EXEC_BACKEND_PYTHON_BACKEND_H_
+#endif  // TRITONRL_EXEC_BACKEND_LOCAL_BACKEND_H_
