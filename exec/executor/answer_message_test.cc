@@ -1,6 +1,4 @@
 // What an executor that was taken over may answer.
-#include "exec/executor/answer_message.h"
-
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -12,6 +10,9 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "exec/executor/answer_reader.h"
+#include "exec/executor/answer_writer.h"
 
 namespace tritonrl::executor {
 namespace {

@@ -13,9 +13,10 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/flags/flag.h"
 #include "base/status.h"
 #include "exec/device/bytes.h"
 #include "exec/device/cuda/compile_workers.h"
@@ -25,7 +26,10 @@
 #include "exec/device/cuda/cuda_window.h"
 #include "exec/device/cuda/replay_timer.h"
 #include "exec/device/torch_errors.h"
+#include "exec/executor/confined_compilers.h"
 #include "exec/executor/executor_program.h"
+
+ABSL_FLAG(std::string, sandbox, "bubblewrap", "how the compilers are confined, or none");
 
 namespace tritonrl::executor {
 namespace {
@@ -49,14 +53,13 @@ class CudaMachine : public Machine {
   static absl::StatusOr<std::unique_ptr<Machine>> Make() {
     auto machine = std::make_unique<CudaMachine>();
     // They start before the GPU is there, of which they inherit nothing.
-    device::CompileWorkers::Options options;
-    options.workers = kCompileWorkers;
-    options.at_once = true;
-    auto workers = device::CompileWorkers::Create(options);
-    if (!workers.ok()) {
-      return absl::UnavailableError(absl::StrCat("no compiler: ", workers.status().message()));
-    }
-    machine->workers_ = *std::move(workers);
+    ConfinedCompilersOptions options;
+    options.count = kCompileWorkers;
+    ASSIGN_OR_RETURN(options.sandbox, ParseSandboxKind(absl::GetFlag(FLAGS_sandbox)));
+    auto processes = StartConfinedCompilers(options);
+    RETURN_IF_ERROR(AddContext(processes.status(), "no compiler"));
+    ASSIGN_OR_RETURN(machine->workers_,
+                     device::CompileWorkers::CreateOver({}, *std::move(processes)));
     ASSIGN_OR_RETURN(machine->context_, device::CudaContext::Create());
     ASSIGN_OR_RETURN(machine->arena_, device::CudaArena::Create(machine->context_.get()));
     machine->compiler_ = std::make_unique<device::CudaCompiler>(
@@ -94,6 +97,7 @@ class CudaMachine : public Machine {
       TrimTorch();
     };
     served.worn = [this] { return IsBroken() || workers_->running() < kCompileWorkers; };
+    served.broken = [this] { return IsBroken(); };
     return served;
   }
 

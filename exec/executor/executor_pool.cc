@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "exec/executor/answer_message.h"
+#include "exec/executor/answer_reader.h"
 #include "exec/executor/request_message.h"
 
 namespace tritonrl {

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/runfiles.h"
 #include "base/status.h"
-#include "exec/executor/answer_message.h"
+#include "exec/executor/answer_reader.h"
 #include "exec/executor/message_channel.h"
 
 namespace tritonrl::executor {
@@ -29,12 +29,12 @@ constexpr char kCpuProgram[] = "exec/executor/executor";
 constexpr char kCudaProgram[] = "exec/executor/cuda_executor";
 constexpr size_t kMaxPrinted = 32 << 20;  // bytes for one request; more than the executor sends
 
-// Which GPU, and where the compiler of kernels is.
+// Which GPU, and where the compiler of kernels and its sandbox are.
 void AddGpuEnvironment(const std::string& gpu,
                        std::vector<std::pair<std::string, std::string>>* environment) {
   for (const char* name :
        {"CUDA_VISIBLE_DEVICES", "TRITONRL_RUNFILES", "RUNFILES_DIR", "TEST_SRCDIR",
-        "TEST_WORKSPACE", "TRITONRL_PYTHON", "TRITONRL_SITE_PACKAGES"}) {
+        "TEST_WORKSPACE", "TRITONRL_PYTHON", "TRITONRL_SITE_PACKAGES", "TRITONRL_BWRAP", "PATH"}) {
     if (const char* const value = getenv(name); value != nullptr) {
       environment->emplace_back(name, value);
     }
@@ -53,7 +53,11 @@ SubprocessOptions CommandOf(const ProcessOptions& options, const std::string& pr
   if (const char* const folders = getenv("LD_LIBRARY_PATH"); folders != nullptr) {
     command.env = {{"LD_LIBRARY_PATH", folders}};
   }
-  if (options.device != "cpu") AddGpuEnvironment(options.gpu, &command.env);
+  if (options.device != "cpu") {
+    const bool none = options.sandbox == SandboxKind::kNone;
+    command.argv.push_back(absl::StrCat("--sandbox=", none ? "none" : "bubblewrap"));
+    AddGpuEnvironment(options.gpu, &command.env);
+  }
   command.cwd = "/";
   command.out = Stdio::Null();
   command.err = Stdio::Null();  // what it prints may be a candidate's

@@ -20,6 +20,7 @@
 #include "exec/executor/executor.pb.h"
 #include "exec/executor/inbox.h"
 #include "exec/executor/value_message.h"
+#include "exec/sandbox/sandbox.h"
 #include "exec/workers/shared_memory.h"
 
 namespace tritonrl::executor {
@@ -29,6 +30,7 @@ struct ProcessOptions {
   std::string program;
   std::string device = "cpu";  // or "cuda"
   std::string gpu;             // CUDA_VISIBLE_DEVICES of it; "": that of this process
+  SandboxKind sandbox = SandboxKind::kBubblewrap;  // of the compilers that "cuda" needs
   int threads = 1;
   absl::Duration start_timeout = absl::Seconds(120);
   // A request that is late by more than this has its process killed.

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "exec/device/frame.h"
-#include "exec/executor/answer_message.h"
+#include "exec/executor/answer_writer.h"
 #include "exec/executor/message_channel.h"
 #include "exec/executor/request_message.h"
 
@@ -297,8 +297,8 @@ class Server {
   absl::Status Send(const absl::Status& status, Answer answer) {
     const absl::Time never = absl::InfiniteFuture();
     absl::Status error = status;
-    // What fails on a GPU's context that a kernel broke is that kernel's doing.
-    if ((absl::IsAborted(error) || absl::IsInternal(error)) && IsWorn()) {
+    const bool broken = served_.broken != nullptr && served_.broken();
+    if ((absl::IsAborted(error) || absl::IsInternal(error)) && broken) {
       error = absl::OutOfRangeError(error.message());
     }
     if (error.ok()) {

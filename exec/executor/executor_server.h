@@ -28,6 +28,8 @@ struct ServedDevice {
   // Whether this process can serve no other candidate. Null: it always can. Then nothing of the
   // last one is taken down, as that may wait for a kernel that does not end.
   std::function<bool()> worn;
+  // Whether a kernel broke the device, so that errors are its doing. Null: no kernel can.
+  std::function<bool()> broken;
 };
 
 // Answers requests (executor.proto) until the other side of the control socket is gone: then OK.

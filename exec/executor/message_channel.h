@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "exec/device/limits.h"
 
 namespace tritonrl::executor {
 
@@ -20,8 +21,8 @@ inline constexpr int kInboxMemory = 5;   // the executor can only read, of reque
 // An answer is bounded, as its sender may be taken over: a message of so many bytes takes at most
 // a hundred times as much memory when it is parsed.
 inline constexpr size_t kMaxAnswerBytes = 16 << 20;
+inline constexpr size_t kMaxAnswerText = 4 * device::kMaxErrorText;  // of one text in it
 inline constexpr size_t kMaxRequestBytes = 256 << 20;
-inline constexpr size_t kMaxDescriptors = 4;  // of a request
 
 // Sends a message, with descriptors if there are any. Errors: DeadlineExceeded; Unavailable, the
 // other side is gone; ResourceExhausted, more than `max_bytes`.

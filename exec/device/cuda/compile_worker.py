@@ -1,6 +1,7 @@
-"""Compiles Triton IR for GPUs, one request a line of JSON on stdin, one answer a line on stdout.
+"""Compiles Triton IR for GPUs, without one. The IR was parsed and verified before, but a candidate wrote it.
 
-No candidate reaches this process; the IR it gets was parsed and verified before. It needs no GPU. Requests:
+A program of lines of JSON, a request each on stdin, an answer each on stdout; and a runner of a zygote (exec/workers),
+which has a process for each request in the sandbox of candidates. Requests:
   {"do": "compile", "ttir": text, "arch": 90, "options": {num_warps, num_stages, num_ctas, maxnreg, ...}}
     -> {"cubin": base64, "name", "shared", "num_warps", ...}
   {"do": "flatten", "ttir": text} -> {"ttir": text in which descriptors are pointers, as before sm_90}
@@ -25,6 +26,12 @@ from triton.compiler.compiler import make_backend
 
 _MEMORY = 16 << 30
 _STAGES = ("ttgir", "llir", "ptx", "cubin")
+_EMPTY_KERNEL = """module {
+  tt.func public @warm_up(%arg0: !tt.ptr<f32>) attributes {noinline = false} {
+    tt.return
+  }
+}
+"""
 _KEPT = (
     "name",
     "shared",
@@ -89,9 +96,8 @@ def _one_line(error):
     return text.splitlines()[0][:2000]
 
 
-def answer(line):
+def answer(request):
     try:
-        request = json.loads(line)
         return _ACTIONS[request["do"]](request)
     except Exception as error:  # also Triton's own, whose classes are many
         return {"error": _one_line(error)}
@@ -104,7 +110,21 @@ def main():
     os.dup2(2, 1)  # what Triton prints goes elsewhere
     print(json.dumps({"triton": triton.__version__}), file=out, flush=True)
     for line in sys.stdin:
-        print(json.dumps(answer(line)), file=out, flush=True)
+        print(json.dumps(answer(json.loads(line))), file=out, flush=True)
+
+
+def warm_up():
+    """Of a zygote: its jobs find loaded and asked what Triton loads and asks when it compiles for the first time."""
+    compile_ir({"ttir": _EMPTY_KERNEL, "arch": 90, "options": {}})
+
+
+def run_job(job, _report):
+    """Of a zygote: the answer goes into the file `answer`, whose position is that of the job before."""
+    tempfile.tempdir = None  # a job has its own
+    fd = job["fds"]["answer"]
+    os.lseek(fd, 0, os.SEEK_SET)
+    with open(fd, "wb", closefd=False) as file:
+        file.write(json.dumps(answer(job["request"])).encode())
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ absl::StatusOr<TensorMapPlan> PlanOf(const Json& json) {
 absl::StatusOr<CompiledKernel> KernelOf(const Json& json) {
   CompiledKernel kernel;
   ASSIGN_OR_RETURN(const std::string cubin, TextField(json, "cubin", kMaxAnswer));
-  if (!absl::Base64Unescape(cubin, &kernel.cubin)) return absl::InternalError("a bad cubin");
+  if (!absl::Base64Unescape(cubin, &kernel.cubin)) return Hostile("a bad cubin");
   ASSIGN_OR_RETURN(kernel.name, TextField(json, "name", 10'000));
   ASSIGN_OR_RETURN(kernel.shared_bytes, IntegerField(json, "shared", 0, kMostBytes));
   ASSIGN_OR_RETURN(kernel.num_warps, IntegerField(json, "num_warps", 1, 64));
@@ -81,13 +81,10 @@ absl::StatusOr<CompiledKernel> KernelOf(const Json& json) {
   return kernel;
 }
 
-}  // namespace
-
-// One process.
-class CompileWorkers::Worker {
+// Without confinement. Any error ends it.
+class PlainProcess : public CompileProcess {
  public:
-  static absl::StatusOr<std::unique_ptr<Worker>> Start(const std::string& script,
-                                                       int parent_death_signal = 0) {
+  static absl::StatusOr<std::unique_ptr<CompileProcess>> Start(const std::string& script) {
     ASSIGN_OR_RETURN(const PythonEnv python, FindPythonEnv());
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -101,27 +98,29 @@ class CompileWorkers::Worker {
     options.in = Stdio::Descriptor(ends[1]);
     options.out = Stdio::Descriptor(ends[1]);
     options.err = Stdio::Null();
-    options.parent_death_signal = parent_death_signal;
     auto process = Subprocess::Start(options);
     close(ends[1]);
     if (!process.ok()) {
       close(ends[0]);
       return process.status();
     }
-    auto worker = std::unique_ptr<Worker>(new Worker(*std::move(process), ends[0]));
+    std::unique_ptr<PlainProcess> started(new PlainProcess(*std::move(process), ends[0]));
     // It says its version when it is ready.
-    RETURN_IF_ERROR(worker->Receive(absl::Now() + absl::Seconds(60)).status());
-    return worker;
+    RETURN_IF_ERROR(started->Receive(absl::Now() + absl::Seconds(60)).status());
+    return started;
   }
-  ~Worker() { close(socket_); }
+  ~PlainProcess() override { close(socket_); }
 
-  absl::StatusOr<std::string> Ask(absl::string_view request, absl::Time deadline) {
-    RETURN_IF_ERROR(Send(absl::StrCat(request, "\n"), deadline));
-    return Receive(deadline);
+  absl::StatusOr<std::string> Ask(const std::string& request, absl::Time deadline) override {
+    absl::Status sent = Send(absl::StrCat(request, "\n"), deadline);
+    absl::StatusOr<std::string> answer = sent.ok() ? Receive(deadline) : std::move(sent);
+    alive_ = answer.ok();
+    return answer;
   }
+  bool alive() const override { return alive_; }
 
  private:
-  Worker(Subprocess process, int socket) : process_(std::move(process)), socket_(socket) {}
+  PlainProcess(Subprocess process, int socket) : process_(std::move(process)), socket_(socket) {}
 
   absl::Status WaitFor(int16_t events, absl::Time deadline) const {
     while (true) {
@@ -166,10 +165,13 @@ class CompileWorkers::Worker {
 
   Subprocess process_;
   int socket_;
+  bool alive_ = true;
 };
 
-CompileWorkers::CompileWorkers(const Options& options, std::string script)
-    : options_(options), script_(std::move(script)) {}
+}  // namespace
+
+CompileWorkers::CompileWorkers(const Options& options, std::string script, int may_start)
+    : options_(options), script_(std::move(script)), may_start_(may_start) {}
 
 CompileWorkers::~CompileWorkers() = default;
 
@@ -177,60 +179,63 @@ absl::StatusOr<std::unique_ptr<CompileWorkers>> CompileWorkers::Create(const Opt
   ASSIGN_OR_RETURN(std::string script, Runfile(kScript));
   RETURN_IF_ERROR(FindPythonEnv().status());
   if (!options.cache_folder.empty()) RETURN_IF_ERROR(CreateDirectories(options.cache_folder));
-  std::unique_ptr<CompileWorkers> workers(new CompileWorkers(options, std::move(script)));
-  while (options.at_once && workers->running_ < options.workers) {
-    ASSIGN_OR_RETURN(auto worker, Worker::Start(workers->script_, SIGKILL));
-    workers->idle_.push_back(std::move(worker));
-    ++workers->running_;
-  }
+  return std::unique_ptr<CompileWorkers>(
+      new CompileWorkers(options, std::move(script), options.workers));
+}
+
+absl::StatusOr<std::unique_ptr<CompileWorkers>> CompileWorkers::CreateOver(
+    const Options& options, std::vector<std::unique_ptr<CompileProcess>> processes) {
+  ASSIGN_OR_RETURN(std::string script, Runfile(kScript));
+  if (!options.cache_folder.empty()) RETURN_IF_ERROR(CreateDirectories(options.cache_folder));
+  std::unique_ptr<CompileWorkers> workers(
+      new CompileWorkers(options, std::move(script), /*may_start=*/0));
+  workers->running_ = static_cast<int>(processes.size());
+  workers->idle_ = std::move(processes);
   return workers;
 }
 
-// An idle worker, or null if one may be started.
-std::unique_ptr<CompileWorkers::Worker> CompileWorkers::TakeWorker() {
-  const absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(
-      +[](CompileWorkers* self) {
-        return !self->idle_.empty() || self->running_ < self->options_.workers;
-      },
-      this));
-  if (idle_.empty()) {
+// Waits for an idle process, or starts one.
+absl::StatusOr<std::unique_ptr<CompileProcess>> CompileWorkers::TakeProcess() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](CompileWorkers* self) {
+          return !self->idle_.empty() || self->running_ < self->may_start_ || self->running_ == 0;
+        },
+        this));
+    if (!idle_.empty()) {
+      std::unique_ptr<CompileProcess> process = std::move(idle_.back());
+      idle_.pop_back();
+      return process;
+    }
+    if (running_ >= may_start_) return absl::InternalError("no compiler is left");
     ++running_;
-    return nullptr;
   }
-  std::unique_ptr<Worker> worker = std::move(idle_.back());
-  idle_.pop_back();
-  return worker;
+  auto started = PlainProcess::Start(script_);
+  if (started.ok()) return started;
+  GiveBack(nullptr);
+  return absl::InternalError(absl::StrCat("no compiler: ", started.status().message()));
 }
 
-void CompileWorkers::GiveBack(std::unique_ptr<Worker> worker) {
+// Null: it ended.
+void CompileWorkers::GiveBack(std::unique_ptr<CompileProcess> process) {
   const absl::MutexLock lock(&mutex_);
-  if (worker == nullptr) {
+  if (process == nullptr) {
     --running_;
   } else {
-    idle_.push_back(std::move(worker));
+    idle_.push_back(std::move(process));
   }
 }
 
 absl::StatusOr<Json> CompileWorkers::Ask(const std::string& request) {
-  std::unique_ptr<Worker> worker = TakeWorker();
-  if (worker == nullptr) {
-    auto started = Worker::Start(script_);
-    if (!started.ok()) {
-      GiveBack(nullptr);
-      return absl::InternalError(absl::StrCat("no compiler: ", started.status().message()));
-    }
-    worker = *std::move(started);
-  }
-  const auto line = worker->Ask(request, absl::Now() + options_.deadline);
-  if (!line.ok()) {
-    worker.reset();  // kills it
-    GiveBack(nullptr);
-    return absl::InvalidArgumentError(line.status().message());
-  }
-  GiveBack(std::move(worker));
-  Json answer = Json::parse(*line, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) return absl::InternalError("the compiler's answer is no JSON");
+  ASSIGN_OR_RETURN(std::unique_ptr<CompileProcess> process, TakeProcess());
+  const auto line = process->Ask(request, absl::Now() + options_.deadline);
+  if (!process->alive()) process.reset();
+  GiveBack(std::move(process));
+  if (absl::IsInternal(line.status())) return line.status();
+  if (!line.ok()) return absl::InvalidArgumentError(line.status().message());
+  ASSIGN_OR_RETURN(Json answer, ParseJson(*line));
+  if (!answer.is_object()) return Hostile("an answer of the compiler that is no object");
   if (answer.contains("error") && answer["error"].is_string()) {
     return absl::InvalidArgumentError(answer["error"].get<std::string>());
   }

@@ -1,4 +1,4 @@
-// Triton IR to machine code, by Python processes of ours with Triton (compile_worker.py).
+// Triton IR to machine code, by Python processes with Triton (compile_worker.py).
 #ifndef TRITONRL_EXEC_DEVICE_CUDA_COMPILE_WORKERS_H_
 #define TRITONRL_EXEC_DEVICE_CUDA_COMPILE_WORKERS_H_
 
@@ -40,45 +40,58 @@ struct CompiledKernel {
   std::vector<TensorMapPlan> descriptors;  // in the order of the arguments
 };
 
+// A process that compiles one kernel at a time.
+class CompileProcess {
+ public:
+  virtual ~CompileProcess() = default;
+  // The answer to a request, both as compile_worker.py describes them; nobody has checked it.
+  // Errors: DeadlineExceeded; Unavailable, it crashed; Internal, the kernel is not to blame.
+  virtual absl::StatusOr<std::string> Ask(const std::string& request, absl::Time deadline) = 0;
+  // Whether it can be asked again.
+  virtual bool alive() const = 0;
+};
+
 // Thread-safe: as many requests run at once as there are workers.
 class CompileWorkers {
  public:
   struct Options {
-    int workers = 4;
+    int workers = 4;                              // processes that Create may start
     absl::Duration deadline = absl::Seconds(60);  // of one kernel
     std::string cache_folder;                     // of results, for all processes; empty: none
-    bool at_once = false;
   };
-  // NotFound: there is no Python with Triton. A worker starts with the first request that needs
-  // it; with `at_once` all start now, for a process that may start none later, and end with the
-  // calling thread.
+  // Processes without confinement, for kernels of ours. One starts with the first request that
+  // needs it. NotFound: there is no Python with Triton.
   static absl::StatusOr<std::unique_ptr<CompileWorkers>> Create(const Options& options);
+  // These processes and no others.
+  static absl::StatusOr<std::unique_ptr<CompileWorkers>> CreateOver(
+      const Options& options, std::vector<std::unique_ptr<CompileProcess>> processes);
   ~CompileWorkers();
 
   // InvalidArgument: Triton refuses the text, crashes, or needs more than the deadline, and why.
+  // Internal: there is no process, or it ended without the kernel's doing.
   absl::StatusOr<CompiledKernel> Compile(const std::string& ttir, const KernelOptions& options,
                                          int arch);
   // The text with pointers, shapes and strides in the place of descriptors.
   absl::StatusOr<std::string> Flatten(const std::string& ttir);
 
-  // Processes that run; less than there were if one crashed, or was late and killed.
+  // Processes that run; less than there were if one ended.
   int running() const;
   // Answers that came from the cache.
   int64_t cache_hits() const;
 
  private:
-  class Worker;
-  CompileWorkers(const Options& options, std::string script);
+  CompileWorkers(const Options& options, std::string script, int may_start);
 
   absl::StatusOr<Json> AskCached(const std::string& request);
   absl::StatusOr<Json> Ask(const std::string& request);
-  std::unique_ptr<Worker> TakeWorker();
-  void GiveBack(std::unique_ptr<Worker> worker);
+  absl::StatusOr<std::unique_ptr<CompileProcess>> TakeProcess();
+  void GiveBack(std::unique_ptr<CompileProcess> process);
 
   const Options options_;
   const std::string script_;
+  const int may_start_;  // processes that run at once and that this object starts
   mutable absl::Mutex mutex_;
-  std::vector<std::unique_ptr<Worker>> idle_;
+  std::vector<std::unique_ptr<CompileProcess>> idle_;
   int running_ = 0;  // idle ones too
   int64_t cache_hits_ = 0;
 };

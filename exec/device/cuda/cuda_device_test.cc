@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "exec/device/bytes.h"
 #include "exec/device/cuda/testing/cuda_fixture.h"
+#include "exec/device/json.h"
 #include "exec/device/replay.h"
 #include "exec/device/testing/scripted_channel.h"
+#include "exec/device/value_parser.h"
 #include "exec/ttir/testing/corpus.h"
 
 namespace tritonrl::device {

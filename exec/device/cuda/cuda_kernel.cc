@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "exec/device/cuda/launch_parameters.h"
+#include "exec/device/kernel_table.h"
 #include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
@@ -25,9 +26,7 @@ absl::StatusOr<std::unique_ptr<LoadedKernel>> LoadedKernel::Load(
   const Driver& driver = context->driver();
   const int64_t limit = context->description().shared_bytes;
   if (compiled.shared_bytes > limit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("out of resource: shared memory, Required: ", compiled.shared_bytes,
-                     ", Hardware limit: ", limit));
+    return OutOfResource("shared memory", compiled.shared_bytes, limit);
   }
   std::unique_ptr<LoadedKernel> kernel(
       new LoadedKernel(context, std::move(compiled), std::move(parameters)));

@@ -9,6 +9,8 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "exec/device/bytes.h"
+#include "exec/device/hand_over.h"
+#include "exec/device/replay.h"
 #include "exec/device/torch_errors.h"
 
 namespace tritonrl::device {
@@ -16,21 +18,6 @@ namespace {
 
 constexpr int64_t kFlushBytes = int64_t{256} << 20;
 constexpr int kWarmUps = 2;
-
-class BareScope {
- public:
-  explicit BareScope(Device& device) : device_(device) {
-    device_.set_bare(true);
-    device_.set_adopts(true);
-  }
-  ~BareScope() {
-    device_.set_bare(false);
-    device_.set_adopts(false);
-  }
-
- private:
-  Device& device_;
-};
 
 }  // namespace
 
@@ -93,7 +80,7 @@ absl::Status ReplayTimer::Wait() {
 
 absl::Status ReplayTimer::RunBare() {
   Device& device = session_->device();
-  const BareScope bare(device);
+  const ModeScope timed(device, RunMode::kTimed);
   absl::Status status;
   RETURN_IF_ERROR(CatchTorch([&] {
     status = RunCommands(session_->recording().call.commands, Phase::kForward, RunOptions(), device)

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "exec/device/call_inputs.h"
 #include "exec/device/cuda/context.h"
 #include "exec/device/session.h"
 #include "exec/device/timed_call.h"

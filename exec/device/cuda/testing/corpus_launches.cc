@@ -12,6 +12,7 @@
 #include "base/runfiles.h"
 #include "exec/device/bytes.h"
 #include "exec/device/geometry.h"
+#include "exec/device/testing/last_place.h"
 #include "exec/ttir/parser.h"
 #include "exec/ttir/testing/corpus.h"
 #include "gtest/gtest.h"
@@ -148,13 +149,9 @@ double DistanceOf(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b,
   };
   const at::Tensor x = read(a);
   const at::Tensor y = read(b);
-  const double unit = type == at::kFloat      ? 0x1p-23
-                      : type == at::kHalf     ? 0x1p-10
-                      : type == at::kDouble   ? 0x1p-52
-                      : type == at::kBFloat16 ? 0x1p-7
-                                              : 0x1p-3;
   const double floor = std::max(y.abs().nan_to_num(0, 0, 0).max().item<double>() / 16, 1e-30);
-  const at::Tensor apart = x.sub(y).abs().div(x.abs().maximum(y.abs()).clamp_min(floor)).div(unit);
+  const at::Tensor apart =
+      x.sub(y).abs().div(x.abs().maximum(y.abs()).clamp_min(floor)).div(LastPlaceOf(type));
   const at::Tensor equal = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
   return apart.masked_fill(equal, 0).nan_to_num(INFINITY).max().item<double>();
 }

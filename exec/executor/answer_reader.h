@@ -1,25 +1,20 @@
-// Answers of an executor's process. Who reads them believes no number of them.
-#ifndef TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
-#define TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
+// Reads the answers of an executor's process, and believes no number of them.
+#ifndef TRITONRL_EXEC_EXECUTOR_ANSWER_READER_H_
+#define TRITONRL_EXEC_EXECUTOR_ANSWER_READER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "exec/device/session.h"
 #include "exec/executor/executor.h"
 #include "exec/executor/executor.pb.h"
 #include "exec/executor/value_message.h"
 
 namespace tritonrl::executor {
-
-absl::Status WriteSession(const device::SessionResult& result, ContentsPlacer* placer,
-                          SessionResult* message);
-// Of a session that has run.
-void WriteRecording(const device::Session& session, Recording* message);
-absl::Status WriteReplayResult(const device::ReplayResult& result, ContentsPlacer* placer,
-                               ReplayResult* message);
 
 // What an answer may hold, as far as the request bounds it.
 struct AnswerBounds {
@@ -29,8 +24,8 @@ struct AnswerBounds {
   int64_t output_bytes = 0;  // of one call's output
 };
 
-// InvalidArgument: a number that cannot be, lists whose lengths do not fit, contents outside of
-// their region, or more of them than the bound.
+// All readers: InvalidArgument for a number that cannot be, lists whose lengths do not fit,
+// contents outside of their region, or more of them than the bound.
 absl::StatusOr<device::SessionResult> ReadSession(const SessionResult& message,
                                                   const AnswerBounds& bounds,
                                                   absl::Span<const Region> regions);
@@ -41,18 +36,12 @@ absl::StatusOr<RecordingSummary> ReadRecording(const Recording& message, int64_t
 absl::StatusOr<device::ReplayResult> ReadReplayResult(const ReplayResult& message,
                                                       const AnswerBounds& bounds,
                                                       absl::Span<const Region> regions);
-
-// Milliseconds become seconds. `output` may be null.
-absl::Status WriteTimed(const std::vector<double>& milliseconds, const device::Value* output,
-                        ContentsPlacer* placer, TimedReplays* message);
 // As many times as were asked for; an output if one was.
 absl::StatusOr<tritonrl::TimedReplays> ReadTimed(const TimedReplays& message,
                                                  const TimeRequest& request,
                                                  const AnswerBounds& bounds,
                                                  absl::Span<const Region> regions);
-
 // The GPU of an executor that is ready; nullopt on a CPU.
-void WriteGpu(const device::DeviceDescription& gpu, Ready* message);
 absl::StatusOr<std::optional<device::DeviceDescription>> ReadGpu(const Ready& message);
 
 // The status that an answer names. One that no session has becomes Internal.
@@ -60,4 +49,4 @@ absl::Status ReadStatus(const Answer& message);
 
 }  // namespace tritonrl::executor
 
-#endif  // TRITONRL_EXEC_EXECUTOR_ANSWER_MESSAGE_H_
+#endif  // TRITONRL_EXEC_EXECUTOR_ANSWER_READER_H_
