@@ -18,7 +18,8 @@ class Session:
     def __init__(self):
         self.connection = None
         self.path = ""  # of the candidate's file
-        self.device = {"name": "cuda", "capability": [8, 9], "multiprocessors": 1, "shared_bytes": 0, "total_bytes": 0}
+        self.device = {"name": "cuda", "capability": [8, 9], "multiprocessors": 1, "total_bytes": 0}
+        self.device.update(shared_bytes=0, compiles=False)
         self.freed = collections.deque()
         self.generators = {}  # address of a generator of torch's -> the executor's number
         self.capturing = False  # a CUDA graph

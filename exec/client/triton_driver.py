@@ -1,7 +1,9 @@
 """Triton without a device: its front end runs here up to Triton IR, a launch is a command.
 
-The executor compiles the IR. So a kernel here has no binary, and its shared memory is known there alone: a kernel that
-needs too much raises Triton's OutOfResources when it is sent, which makes an autotuner drop the configuration.
+The executor compiles the IR, so a kernel here has no binary. Where the executor has no GPU either, nobody but this
+process finds out how much shared memory a kernel needs, by Triton's passes up to that point: they take as long as all
+before them, so only kernels that may need too much are passed through. One that does raises Triton's OutOfResources when
+it is sent, which makes an autotuner drop the configuration.
 """
 
 import collections
@@ -23,11 +25,11 @@ from triton.backends.driver import DriverBase
 from triton.compiler.compiler import ASTSource, AsmDict, CompiledKernel, filter_traceback, make_backend
 from triton.runtime.errors import OutOfResources, PTXASError
 
-from . import tensors
+from . import shared_memory, tensors
 from .session import SESSION
 
 _WARP = 32
-_OUT_OF_SHARED = re.compile(r"out of resource: shared memory, Required: (\d+), Hardware limit: (\d+)")
+_OUT_OF_RESOURCE = re.compile(r"out of resource: ([a-z ]+), Required: (\d+), Hardware limit: (\d+)")
 _triton_compile = triton.compiler.compile  # Triton's own, to the binary
 _PTXAS = "PTXAS error: "
 _LATER = ("ttgir", "llir", "ptx", "cubin")  # stages after Triton IR
@@ -49,16 +51,26 @@ def compile_to_ir(src, target=None, options=None, _env_vars=None):
     backend = make_backend(target)
     options = backend.parse_options(dict(options or {}, **src.parse_options()))
     with _context() as context:
-        try:
-            module = src.make_ir(
-                target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
-            )
-        except Exception as error:
-            filter_traceback(error)
-            raise
-        module = backend.make_ttir(module, {}, options, target.arch)
+        module = _ir(src, target, options, backend, context)
         text = str(module)
-    return Kernel(src, target, options, text)
+        shared = None
+        if not SESSION.device["compiles"]:
+            limit = SESSION.device["shared_bytes"]
+            if shared_memory.bound(text, options.num_stages) > limit:
+                shared = shared_memory.needed(module, options, target.arch, backend)
+    return Kernel(src, target, options, text, shared)
+
+
+def _ir(src, target, options, backend, context):
+    """The module of a kernel's Triton IR."""
+    try:
+        module = src.make_ir(
+            target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+        )
+    except Exception as error:
+        filter_traceback(error)
+        raise
+    return backend.make_ttir(module, {}, options, target.arch)
 
 
 @contextlib.contextmanager
@@ -107,8 +119,8 @@ class _Asm(AsmDict):
 class Kernel(CompiledKernel):
     """What a compiled kernel is to programs: `asm`, `metadata`, `run`, `kernel[grid](...)`."""
 
-    def __init__(self, src, target, options, text):
-        self.src, self.target, self.options = src, target, options
+    def __init__(self, src, target, options, text, shared):
+        self.src, self.target, self.options, self._shared = src, target, options, shared
         self.name = src.fn.__name__
         self.hash = src.hash()
         self.packed_metadata = (options.num_warps, options.num_ctas, 0)
@@ -121,8 +133,13 @@ class Kernel(CompiledKernel):
 
     @functools.cached_property
     def metadata(self):
-        """Made if it is asked for, as a new type takes milliseconds."""
-        fields = dict(vars(self.options), hash=self.hash, target=self.target, name=self.name, shared=0)
+        """Made if it is asked for, as a new type takes milliseconds, and the shared memory of a block as many."""
+        if self._shared is None:
+            backend = make_backend(self.target)
+            with _context() as context:
+                module = _ir(self.src, self.target, self.options, backend, context)
+                self._shared = shared_memory.needed(module, self.options, self.target.arch, backend)
+        fields = dict(vars(self.options), hash=self.hash, target=self.target, name=self.name, shared=self._shared)
         return collections.namedtuple("KernelMetadata", sorted(fields))(**fields)
 
     def _init_handles(self):
@@ -134,7 +151,7 @@ class Kernel(CompiledKernel):
         key += (o.launch_pdl, o.launch_cooperative_grid)
         if key not in _kernels:
             message = {"do": "kernel", "name": self.name, "ttir": key[0], "num_warps": o.num_warps}
-            message.update(num_stages=o.num_stages, num_ctas=o.num_ctas, shared=0, maxnreg=o.maxnreg or 0)
+            message.update(num_stages=o.num_stages, num_ctas=o.num_ctas, shared=self._shared or 0, maxnreg=o.maxnreg or 0)
             message.update(fp_fusion=bool(o.enable_fp_fusion), pdl=bool(o.launch_pdl))
             message["cooperative"] = bool(o.launch_cooperative_grid)
             _kernels[key] = _call(message)["kernel"]
@@ -189,12 +206,12 @@ def _call(message):
     try:
         return SESSION.call(message)
     except RuntimeError as error:
-        found, text = _OUT_OF_SHARED.match(str(error)), str(error)
+        found, text = _OUT_OF_RESOURCE.match(str(error)), str(error)
         if found is None and not text.startswith(_PTXAS):
             raise
     if found is None:
         raise PTXASError(text.removeprefix(_PTXAS))
-    raise OutOfResources(int(found[1]), int(found[2]), "shared memory")
+    raise OutOfResources(int(found[2]), int(found[3]), found[1])
 
 
 class _Bench:

@@ -61,7 +61,7 @@ class AttacksTest : public testing::TestWithParam<const char*> {
   }
 
   static inline std::vector<AttackCase> cases_;
-  static inline PythonBackend* backend_ = nullptr;
+  static inline LocalBackend* backend_ = nullptr;
 };
 
 TEST_P(AttacksTest, AreRefusedAndHonestProgramsAreNot) {

@@ -74,10 +74,10 @@ class CudaClientRunTest : public testing::Test {
     EXPECT_EQ(result.timing_note(), "");  // timed as graphs
   }
 
-  static PythonBackend* backend_;
+  static LocalBackend* backend_;
 };
 
-PythonBackend* CudaClientRunTest::backend_ = nullptr;
+LocalBackend* CudaClientRunTest::backend_ = nullptr;
 
 TEST_F(CudaClientRunTest, AnHonestCandidateHasASpeedup) {
   for (const Rules rules : {RULES_STRICT, RULES_ROBUST}) ExpectHonest(RunWith(kScaleLaunch, rules));

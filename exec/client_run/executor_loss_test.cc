@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "exec/backend/python_backend.h"
+#include "exec/backend/local_backend.h"
 #include "exec/client_run/client_job.h"
 #include "exec/executor/executor_pool.h"
 #include "exec/testing/run_request.h"
@@ -62,7 +62,7 @@ class ExecutorLossTest : public testing::Test {
     ASSERT_TRUE(executors.ok()) << executors.status();
     executors_ = executors->get();
     pools->executors = *std::move(executors);
-    backend_ = std::make_unique<PythonBackend>("cpu", *std::move(pools));
+    backend_ = std::make_unique<LocalBackend>("cpu", *std::move(pools));
   }
 
   // Sends `signal` to the first `count` executors that serve the candidate.
@@ -85,7 +85,7 @@ class ExecutorLossTest : public testing::Test {
   }
 
   ExecutorPool* executors_ = nullptr;
-  std::unique_ptr<PythonBackend> backend_;
+  std::unique_ptr<LocalBackend> backend_;
 };
 
 TEST_F(ExecutorLossTest, OneIsForgivenTwoAreTheCandidates) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "exec/device/value_writer.h"
+
 namespace tritonrl {
 namespace {
 

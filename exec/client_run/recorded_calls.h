@@ -33,9 +33,11 @@ std::vector<KernelLaunch> LaunchesOf(const RecordingSummary& recording);
 class RecordedCalls {
  public:
   // `calls` is the trial of each call (CallsOf). `windows` may be null: then all tensors are in
-  // memory. All references must outlive this.
+  // memory. With `all_live` the candidate's process makes all calls, as where the outputs may
+  // depend on the calls before. All references must outlive this.
   RecordedCalls(const JobContext& context, const ReferenceResult& reference_result,
-                VisibleValues visible, const std::vector<int>& calls, CallWindows* windows);
+                VisibleValues visible, const std::vector<int>& calls, CallWindows* windows,
+                bool all_live);
 
   const VisibleValues& visible() const { return visible_; }
 
@@ -52,12 +54,10 @@ class RecordedCalls {
 
   // Makes call number `call` the current one. Errors: of the replayed commands; Internal;
   // FailedPrecondition if the replay read other contents than the recording, so that forward might
-  // have gone another way.
+  // have gone another way: the calls have to be live.
   absl::Status Call(size_t call, const device::SessionResult& live, ExecutorSession* session);
-
-  // Where all calls are live, as the outputs may depend on the calls before: FailedPrecondition if
-  // forward reads contents that depend on its inputs. Replays see that elsewhere.
-  absl::Status CheckReads(const device::SessionResult& live, ExecutorSession* session);
+  // Whether Call failed so.
+  bool reads_differ() const { return reads_differ_; }
 
   // Whether kernels only copied what operators of torch had made, within the tolerance of a
   // comparison, and on inputs of other signs too. `compare` compares the current output with that
@@ -110,7 +110,9 @@ class RecordedCalls {
   const VisibleValues visible_;
   const std::vector<int>& calls_;
   CallWindows* const windows_;
+  const bool all_live_;  // or the outputs may depend on the calls before
   std::vector<int> live_trials_;
+  bool reads_differ_ = false;
 
   absl::Time deadline_ = absl::InfiniteFuture();
   std::string output_device_ = "cpu";  // of its tensors, as the reference's are described

@@ -79,10 +79,10 @@ class WindowsTest : public testing::Test {
     return RunOrFail(backend_, request);
   }
 
-  static PythonBackend* backend_;
+  static LocalBackend* backend_;
 };
 
-PythonBackend* WindowsTest::backend_ = nullptr;
+LocalBackend* WindowsTest::backend_ = nullptr;
 
 TEST_F(WindowsTest, AnHonestCandidateIsRight) {
   for (const Rules rules : {RULES_STRICT, RULES_ROBUST, RULES_PAPER}) {

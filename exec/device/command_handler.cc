@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "exec/device/hand_over.h"
 #include "exec/device/init_operators.h"
-#include "exec/device/replay.h"
+#include "exec/device/value_parser.h"
+#include "exec/device/value_writer.h"
 
 namespace tritonrl::device {
 namespace {

@@ -29,11 +29,10 @@ void CommandHandler::AddTime(absl::Duration on_cpu, const std::function<absl::St
     return;
   }
   std::vector<double> ms;
-  device_.set_bare(true);
+  const ModeScope bare(device_, RunMode::kBare);
   const absl::Status status = CatchTorch([&] {
     for (int i = 0; i < kTimedRuns; ++i) ms.push_back(MillisecondsOf(place, again));
   });
-  device_.set_bare(false);
   if (!status.ok()) return;
   std::sort(ms.begin(), ms.end());
   range_->spent += absl::Milliseconds(ms[ms.size() / 2]);
@@ -102,8 +101,16 @@ absl::StatusOr<Reply> CommandHandler::ReplayGraph(const Json& message) {
   }
   const CommandList& commands = graphs_[number];
   RETURN_IF_ERROR(CountCommands(static_cast<int64_t>(commands.size())));
+  RunOptions options;
+  // The constructor may capture what forward may not do, or not on these contents.
+  if (phase_ == Phase::kForward) {
+    options.check = [this](const BoundCall& bound) { return CheckPolicy(bound); };
+  } else if (!range_.has_value()) {
+    options.launched = [this](const LaunchCommand& launch) { device_.NoteLaunchOfInit(launch); };
+  }
   const absl::Time began = absl::Now();
-  const auto run = RunCommands(commands, phase_, RunOptions(), device_);
+  const auto run = RunCommands(commands, phase_, options, device_);
+  if (absl::IsPermissionDenied(run.status())) return Refuse(run.status(), LineOf(message));
   if (range_.has_value()) {
     AddTime(absl::Now() - began,
             [&] { return RunCommands(commands, phase_, RunOptions(), device_).status(); });

@@ -55,7 +55,7 @@ Device::Device(Arena* arena, KernelCompiler* compiler, const Options& options)
 absl::Status Device::Revive(int64_t storage) {
   const Storage* const live = memory_.Find(storage);
   if (undo_log_ != nullptr && live != nullptr) undo_log_->Keep(*live, memory_);
-  return memory_.Revive(storage, /*poison=*/!bare_);
+  return memory_.Revive(storage, /*poison=*/mode_ == RunMode::kFull);
 }
 
 absl::StatusOr<TensorRef> Device::PlaceNew(const at::Tensor& tensor, bool has_contents, bool again,
@@ -72,7 +72,7 @@ absl::StatusOr<TensorRef> Device::PlaceNew(const at::Tensor& tensor, bool has_co
       return absl::FailedPreconditionError("a replayed operator gives tensors of another shape");
     }
     geometry.storage = made[next].storage;
-    if (adopts_ && has_contents && memory_.Adopt(geometry.storage, source)) {
+    if (mode_ == RunMode::kTimed && has_contents && memory_.Adopt(geometry.storage, source)) {
       ++next;
       return geometry;
     }
@@ -144,11 +144,12 @@ absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bou
       undo_log_->Keep(*memory_.Find(tensor->storage), memory_);
     }
   }
-  const bool writes_out = adopts_ && again && made.empty();
+  const bool writes_out = mode_ == RunMode::kTimed && again && made.empty();
   auto run = RunOnDevice(bound, writes_out);
   if (absl::IsResourceExhausted(run.status())) {
     memory_.Trim();
     run = RunOnDevice(bound, writes_out);
+    if (absl::IsResourceExhausted(run.status())) memory_.NoteLack(0);
   }
   ASSIGN_OR_RETURN(const std::vector<ReturnedList> returned, std::move(run));
   std::vector<PlacedList> results;
@@ -163,7 +164,7 @@ absl::StatusOr<std::vector<PlacedList>> Device::RunOperator(const BoundCall& bou
     }
     results.push_back(std::move(placed));
   }
-  if (!bare_) RETURN_IF_ERROR(TagResults(bound, phase, results));
+  if (mode_ == RunMode::kFull) RETURN_IF_ERROR(TagResults(bound, phase, results));
   return results;
 }
 

@@ -28,6 +28,17 @@ namespace tritonrl::device {
 
 enum class Phase : uint8_t { kInit, kForward };
 
+// How commands run.
+enum class RunMode : uint8_t {
+  kFull,  // fresh memory is poisoned, tags are kept, reads are compared, launches are waited for
+  // Commands do their work alone: fresh memory keeps what it held, no tags are kept, nothing is
+  // read back, and launches are not waited for.
+  kBare,
+  // As kBare, and replayed operators' results stay in torch's memory (StorageTable::Adopt), which
+  // is given up where the candidate freed them: the time is that of torch alone.
+  kTimed,
+};
+
 // One result of an operator.
 struct Placed {
   int argument = -1;    // the i-th tensor argument on the device, or -1
@@ -92,14 +103,8 @@ class Device {
     originals_ = originals;
     copy_tolerance_ = tolerance;
   }
-  // While set, commands do their work alone, as in a call that is timed: fresh memory keeps what it
-  // held, no tags are kept, nothing is read back, and launches are not waited for.
-  void set_bare(bool bare) { bare_ = bare; }
-  bool bare() const { return bare_; }
-  // While set as well, replayed operators' results stay in torch's memory (StorageTable::Adopt),
-  // and are given up where the candidate freed them: the time is that of torch alone.
-  void set_adopts(bool adopts) { adopts_ = adopts; }
-  bool adopts() const { return adopts_; }
+  void set_mode(RunMode mode) { mode_ = mode; }
+  RunMode mode() const { return mode_; }
   // Where inputs come from and outputs go; null: tensors on the host. It must outlive the device.
   void set_exchange(Exchange* exchange) { exchange_ = exchange; }
   Exchange* exchange() const { return exchange_; }
@@ -143,7 +148,7 @@ class Device {
   void TagCopy(const BoundCall& bound);
   void NoteOfWeights(const BoundCall& bound, int64_t random);
   std::vector<LaunchArgument> ArgumentsOf(const LaunchCommand& launch);
-  bool MayCopyWork(const LaunchCommand& launch, const std::vector<Storage*>& storages);
+  bool MayCopyWork(const LaunchCommand& launch);
   absl::Status FollowCopies(const LaunchCommand& launch, const std::vector<Storage*>& storages,
                             const std::vector<at::Tensor>& before);
   absl::Status RunBare(const LaunchCommand& launch);
@@ -160,13 +165,27 @@ class Device {
   int64_t small_of_weights_ = 0;                          // elements
   int64_t random_elements_read_ = 0;
   absl::Time deadline_ = absl::InfiniteFuture();
-  bool bare_ = false;
-  bool adopts_ = false;
+  RunMode mode_ = RunMode::kFull;
   Exchange* exchange_ = nullptr;
   UndoLog* undo_log_ = nullptr;
   const std::set<int64_t>* originals_ = nullptr;
   CopyTolerance copy_tolerance_;
   LaunchFindings findings_;
+};
+
+// The device's mode, until this object's end.
+class ModeScope {
+ public:
+  ModeScope(Device& device, RunMode mode) : device_(device), before_(device.mode()) {
+    device_.set_mode(mode);
+  }
+  ~ModeScope() { device_.set_mode(before_); }
+  ModeScope(const ModeScope&) = delete;
+  ModeScope& operator=(const ModeScope&) = delete;
+
+ private:
+  Device& device_;
+  const RunMode before_;
 };
 
 }  // namespace tritonrl::device

@@ -16,7 +16,7 @@
 namespace tritonrl::device {
 namespace {
 
-constexpr int64_t kMaxFollowedBytes = int64_t{2} << 30;  // of the storages of a launch
+constexpr int64_t kMaxKeptOnHost = int64_t{2} << 30;  // of a launch
 constexpr int64_t kMaxTableBytes = 1 << 20;
 constexpr size_t kMaxArguments = 1'024;
 constexpr size_t kMaxFindingsOfSession = 10 * ttir::kMaxFindings;
@@ -36,26 +36,26 @@ void AddAddressed(Storage* storage, std::vector<Storage*>& storages) {
   AddOnce(storage, storages);
 }
 
-// Gives the copied elements the values and tags that they had where they come from.
-void TakeCopied(const CopiedElements& copied, int64_t from_bytes, const Storage& source,
-                int64_t to_bytes, at::Device device, Storage& target) {
-  const at::Tensor from_tags = BytesOnHost(device, source.shadow.get(), source.bytes);
-  const at::Tensor data = BytesOnHost(device, target.data, target.bytes);
-  const at::Tensor tags = BytesOnHost(device, target.shadow.get(), target.bytes);
-  const auto* const values = static_cast<const char*>(copied.converted.const_data_ptr());
-  for (size_t i = 0; i < copied.is_copied.size(); ++i) {
-    if (copied.is_copied[i] == 0) continue;
-    const auto number = static_cast<int64_t>(i);
-    const int64_t to = copied.to + number * to_bytes;
-    memcpy(data.mutable_data_ptr<uint8_t>() + to, values + number * to_bytes,
-           static_cast<size_t>(to_bytes));
-    memset(tags.mutable_data_ptr<uint8_t>() + to,
-           from_tags.const_data_ptr<uint8_t>()[copied.from + number * from_bytes],
-           static_cast<size_t>(to_bytes));
+// Copies of the storages' bytes: on the device if it has room, else on the host if they are few.
+// None: neither.
+absl::StatusOr<std::vector<at::Tensor>> KeptBytes(const std::vector<Storage*>& storages,
+                                                  StorageTable& memory) {
+  std::vector<at::Tensor> kept;
+  int64_t on_host = 0;
+  for (const Storage* const storage : storages) {
+    const at::Tensor bytes = BytesAt(memory.device(), storage->data, storage->bytes);
+    absl::Status status = CatchTorch([&] { kept.push_back(bytes.clone()); });
+    if (!status.ok() && !memory.device().is_cpu()) {
+      memory.Trim();
+      status = CatchTorch([&] { kept.push_back(bytes.clone()); });
+    }
+    if (status.ok()) continue;
+    if (memory.device().is_cpu()) return status;
+    on_host += storage->bytes;
+    if (on_host > kMaxKeptOnHost) return std::vector<at::Tensor>();
+    RETURN_IF_ERROR(CatchTorch([&] { kept.push_back(bytes.cpu()); }));
   }
-  if (device.is_cpu()) return;
-  CopyFromHost(device, target.data, data.const_data_ptr(), target.bytes);
-  CopyFromHost(device, target.shadow.get(), tags.const_data_ptr(), target.bytes);
+  return kept;
 }
 
 }  // namespace
@@ -155,11 +155,7 @@ LaunchSettings Device::SettingsOf(const std::vector<Storage*>& storages) {
 }
 
 // Whether an argument holds what operators made. Copies of results of kernels are those of kernels.
-bool Device::MayCopyWork(const LaunchCommand& launch, const std::vector<Storage*>& storages) {
-  int64_t bytes = 0;
-  for (const Storage* const storage : storages) bytes += storage->bytes;
-  // They are looked for on the host.
-  if (!memory_.device().is_cpu() && bytes > kMaxFollowedBytes) return false;
+bool Device::MayCopyWork(const LaunchCommand& launch) {
   return std::any_of(
       launch.arguments.begin(), launch.arguments.end(), [this](const Value& argument) {
         if (argument.kind != Value::Kind::kTensor ||
@@ -185,32 +181,31 @@ absl::Status Device::FollowCopies(const LaunchCommand& launch,
     return std::find(storages.begin(), storages.end(), memory_.Find(tensor.storage)) -
            storages.begin();
   };
+  const auto bytes = [this](const Storage& storage) {
+    return BytesAt(memory_.device(), storage.data, storage.bytes);
+  };
+  const auto tags = [this](const Storage& storage) {
+    return BytesAt(memory_.device(), storage.shadow.get(), storage.bytes);
+  };
   for (const Value& to : launch.arguments) {
     if (to.kind != Value::Kind::kTensor) continue;
-    Storage& target = *memory_.Find(to.tensor.storage);
-    const ArgumentBytes old = {before[index(to.tensor)].const_data_ptr<uint8_t>(), target.bytes,
-                               place(to.tensor), to.tensor.dtype};
-    at::Tensor now;  // once for all that it may be a copy of
-    RETURN_IF_ERROR(
-        CatchTorch([&] { now = BytesOnHost(memory_.device(), target.data, target.bytes); }));
+    const Storage& target = *memory_.Find(to.tensor.storage);
+    const ArgumentBytes old = {before[index(to.tensor)], place(to.tensor), to.tensor.dtype};
     for (const Value& from : launch.arguments) {
       if (from.kind != Value::Kind::kTensor || from.tensor.storage == to.tensor.storage ||
           originals_->count(from.tensor.storage) > 0) {
         continue;
       }
       const Storage& source = *memory_.Find(from.tensor.storage);
-      const ArgumentBytes held = {before[index(from.tensor)].const_data_ptr<uint8_t>(),
-                                  source.bytes, place(from.tensor), from.tensor.dtype};
-      bool found = false;
+      const ArgumentBytes held = {before[index(from.tensor)], place(from.tensor),
+                                  from.tensor.dtype};
+      std::optional<CopiedElements> copied;
       RETURN_IF_ERROR(CatchTorch([&] {
-        const std::optional<CopiedElements> copied =
-            FindCopy(old, now.const_data_ptr<uint8_t>(), held, copy_tolerance_);
-        found = copied.has_value();
-        if (!found) return;
-        TakeCopied(*copied, BytesOf(from.tensor.dtype), source, BytesOf(to.tensor.dtype),
-                   memory_.device(), target);
+        copied = FindCopy(old, bytes(target), held, copy_tolerance_);
+        if (!copied.has_value()) return;
+        TakeCopied(*copied, held, tags(source), to.tensor.dtype, bytes(target), tags(target));
       }));
-      if (found) break;
+      if (copied.has_value()) break;
     }
   }
   return absl::OkStatus();
@@ -238,7 +233,7 @@ absl::Status Device::RunBare(const LaunchCommand& launch) {
 absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts) {
   const KernelEntry* const entry = kernels_.Find(launch.kernel);
   if (std::count(launch.grid.begin(), launch.grid.end(), 0) > 0) return absl::OkStatus();
-  if (bare_ && !memory_.device().is_cpu()) return RunBare(launch);
+  if (mode_ != RunMode::kFull && !memory_.device().is_cpu()) return RunBare(launch);
   const std::vector<Storage*> storages = StoragesOf(launch);
   if (undo_log_ != nullptr) {
     for (const Storage* storage : storages) undo_log_->Keep(*storage, memory_);
@@ -246,18 +241,14 @@ absl::Status Device::RunLaunch(const LaunchCommand& launch, LaunchCounts* counts
   LaunchSettings settings = SettingsOf(storages);
   settings.counts = counts;
   std::vector<at::Tensor> before;
-  const bool follows = originals_ != nullptr && MayCopyWork(launch, storages);
-  if (follows) {
-    for (const Storage* storage : storages) {
-      before.push_back(BytesAt(memory_.device(), storage->data, storage->bytes)
-                           .to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
-    }
+  if (originals_ != nullptr && MayCopyWork(launch)) {
+    ASSIGN_OR_RETURN(before, KeptBytes(storages, memory_));
   }
   LaunchFindings findings;
   if (options_.check) settings.findings = &findings;
   const absl::Status status = entry->kernel->Launch(launch.grid, ArgumentsOf(launch), settings);
   AddFindings(findings);
-  if (follows && status.ok()) RETURN_IF_ERROR(FollowCopies(launch, storages, before));
+  if (!before.empty() && status.ok()) RETURN_IF_ERROR(FollowCopies(launch, storages, before));
   if (counts != nullptr) {
     const double moved = counts->load_bytes + counts->store_bytes + counts->atomic_bytes;
     const double sum = static_cast<double>(traffic_.kernel_bytes) + moved;

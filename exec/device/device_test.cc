@@ -137,12 +137,12 @@ TEST_F(DeviceTest, BareCommandsPoisonAndTagNothing) {
   ASSERT_TRUE(Forward(join).ok());
   device_->memory().Fill(made_[0], static_cast<uint8_t>(Tag::kInput));
   View(FloatTensor(x, 4)).fill_(5);
-  device_->set_bare(true);
+  device_->set_mode(RunMode::kBare);
   ASSERT_TRUE(device_->Revive(x).ok());
   const auto bound = Bind(join);
   ASSERT_TRUE(bound.ok());
   ASSERT_TRUE(device_->RunOperator(*bound, Phase::kForward, /*again=*/true, made_).ok());
-  device_->set_bare(false);
+  device_->set_mode(RunMode::kFull);
   EXPECT_TRUE(device_->memory().View(made_[0]).eq(5).all().item<bool>());
   EXPECT_EQ(device_->memory().Count(made_[0]).bytes[static_cast<int>(Tag::kInput)], 32);
 }
@@ -155,14 +155,12 @@ TEST_F(DeviceTest, AReplayedResultMayStayInMemoryOfTorch) {
   const auto bound = Bind(copy);
   ASSERT_TRUE(bound.ok());
   View(FloatTensor(x, 4)).fill_(5);
-  device_->set_bare(true);
-  device_->set_adopts(true);
+  device_->set_mode(RunMode::kTimed);
   ASSERT_TRUE(device_->RunOperator(*bound, Phase::kForward, /*again=*/true, made_).ok());
   const Storage* const storage = device_->memory().Find(made_[0].storage);
   EXPECT_NE(storage->data, storage->place);
   EXPECT_TRUE(device_->memory().View(made_[0]).eq(5).all().item<bool>());
-  device_->set_bare(false);
-  device_->set_adopts(false);
+  device_->set_mode(RunMode::kFull);
   ASSERT_TRUE(device_->Revive(made_[0].storage).ok());  // poisoned, at its place
   EXPECT_EQ(storage->data, storage->place);
   EXPECT_TRUE(device_->memory().View(made_[0]).isnan().all().item<bool>());
@@ -177,10 +175,9 @@ TEST_F(DeviceTest, AResultWhoseAddressIsANumberStaysAtItsPlace) {
   launch.arguments = {
       Value::Integer(static_cast<int64_t>(reinterpret_cast<uint64_t>(storage->data)))};
   ASSERT_EQ(device_->StoragesOf(launch).size(), 1);
-  device_->set_bare(true);
-  device_->set_adopts(true);
+  device_->set_mode(RunMode::kTimed);
   ASSERT_TRUE(device_->RunOperator(*Bind(copy), Phase::kForward, /*again=*/true, made_).ok());
-  device_->set_bare(false);
+  device_->set_mode(RunMode::kFull);
   EXPECT_EQ(storage->data, storage->place);
 }
 

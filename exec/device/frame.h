@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/socket_stream.h"
 #include "exec/device/limits.h"
 
 namespace tritonrl::device {
@@ -38,17 +39,14 @@ class SocketChannel : public Channel {
     size_t payload_bytes = kMaxPayloadBytes;
   };
   explicit SocketChannel(int socket) : SocketChannel(socket, Limits()) {}
-  SocketChannel(int socket, const Limits& limits) : socket_(socket), limits_(limits) {}
+  SocketChannel(int socket, const Limits& limits)
+      : stream_(socket, "the candidate's process"), limits_(limits) {}
 
   absl::StatusOr<Frame> Receive(absl::Time deadline) override;
   absl::Status Send(const Frame& frame, absl::Time deadline) override;
 
  private:
-  // Appends `count` bytes to `bytes`; memory grows as they arrive, not as they were announced.
-  absl::Status Read(size_t count, absl::Time deadline, std::string& bytes);
-  absl::Status Write(const char* data, size_t count, absl::Time deadline);
-
-  int socket_;
+  const SocketStream stream_;
   Limits limits_;
 };
 

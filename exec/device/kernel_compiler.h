@@ -86,7 +86,8 @@ class KernelCompiler {
   // an operation that is not executed here.
   virtual absl::StatusOr<std::shared_ptr<const LaunchableKernel>> CompileTtir(
       absl::string_view text, const KernelOptions& options) = 0;
-  // Whether kernels of one text differ by their options.
+  // Whether kernels of one text differ by their options: it compiles for a GPU, and knows how much
+  // shared memory they need. Elsewhere the candidate's process finds that out.
   virtual bool uses_options() const { return false; }
 };
 

@@ -9,6 +9,8 @@
 namespace tritonrl::device {
 namespace {
 
+constexpr int64_t kWarp = 32;  // threads
+
 std::string ToString(const KernelOptions& options) {
   return absl::StrCat(options.num_warps, " ", options.num_stages, " ", options.num_ctas, " ",
                       options.maxnreg, " ", options.fp_fusion, options.cooperative, options.pdl);
@@ -41,6 +43,11 @@ absl::StatusOr<std::shared_ptr<const LaunchableKernel>> KernelCache::CompileTtir
   return kernel;
 }
 
+absl::Status OutOfResource(absl::string_view what, int64_t required, int64_t limit) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "out of resource: ", what, ", Required: ", required, ", Hardware limit: ", limit));
+}
+
 absl::StatusOr<int64_t> KernelTable::Add(KernelEntry entry, absl::string_view ttir) {
   if (ttir.size() > static_cast<size_t>(limits_.max_ttir_bytes)) {
     return absl::ResourceExhaustedError("a kernel's Triton IR is too long");
@@ -51,6 +58,12 @@ absl::StatusOr<int64_t> KernelTable::Add(KernelEntry entry, absl::string_view tt
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
   if (entries_.size() >= static_cast<size_t>(limits_.max_kernels)) {
     return absl::ResourceExhaustedError("there are too many kernels");
+  }
+  if (entry.shared_bytes > limits_.max_shared_bytes) {
+    return OutOfResource("shared memory", entry.shared_bytes, limits_.max_shared_bytes);
+  }
+  if (kWarp * entry.options.num_warps > limits_.max_threads) {
+    return OutOfResource("threads", kWarp * entry.options.num_warps, limits_.max_threads);
   }
   ASSIGN_OR_RETURN(entry.kernel, compiler_->CompileTtir(ttir, entry.options));
   const auto number = static_cast<int64_t>(entries_.size());

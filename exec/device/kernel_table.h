@@ -41,11 +41,15 @@ class KernelCache : public KernelCompiler {
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> by_key_;
 };
 
+// InvalidArgument in the words of Triton's OutOfResources, which makes an autotuner drop the
+// configuration.
+absl::Status OutOfResource(absl::string_view what, int64_t required, int64_t limit);
+
 struct KernelEntry {
   std::string name;
   std::string ttir_sha256;
   KernelOptions options;
-  int64_t shared_bytes = 0;
+  int64_t shared_bytes = 0;  // 0: within the device's limit, or the compiler finds out
   std::shared_ptr<const LaunchableKernel> kernel;
 };
 
@@ -55,7 +59,7 @@ class KernelTable {
       : compiler_(compiler), limits_(limits) {}
 
   // The number of the kernel; the same text and options have the same number. `entry` comes
-  // without hash and kernel. Errors: of the compiler; ResourceExhausted.
+  // without hash and kernel. Errors: of the compiler; ResourceExhausted; OutOfResource.
   absl::StatusOr<int64_t> Add(KernelEntry entry, absl::string_view ttir);
   const KernelEntry* Find(int64_t number) const;  // null: there is none
   const std::vector<KernelEntry>& entries() const { return entries_; }

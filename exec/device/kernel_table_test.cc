@@ -33,6 +33,20 @@ TEST(KernelTableTest, LimitsHold) {
             absl::StatusCode::kResourceExhausted);
 }
 
+TEST(KernelTableTest, WhatABlockCannotHaveIsOutOfResource) {
+  FakeCompiler compiler;
+  KernelTable table(&compiler, SessionLimits());
+  const absl::Status shared = table.Add({.name = "k", .shared_bytes = 101'377}, "add").status();
+  EXPECT_EQ(shared.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(shared.message(),
+            "out of resource: shared memory, Required: 101377, Hardware limit: 101376");
+  EXPECT_TRUE(table.Add({.name = "k", .shared_bytes = 101'376}, "add").ok());
+  const absl::Status threads =
+      table.Add({.name = "k", .options = {.num_warps = 64}}, "add").status();
+  EXPECT_EQ(threads.message(), "out of resource: threads, Required: 2048, Hardware limit: 1024");
+  EXPECT_TRUE(table.Add({.name = "k", .options = {.num_warps = 32}}, "add").ok());
+}
+
 TEST(KernelCacheTest, CompilesATextOnceForAllCandidates) {
   FakeCompiler compiler;
   KernelCache cache(&compiler, 2);

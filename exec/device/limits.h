@@ -25,6 +25,8 @@ struct SessionLimits {
   int64_t max_generators = 64;
   int64_t max_ttir_bytes = 4 << 20;
   int64_t max_programs = int64_t{1} << 31;  // of one grid
+  int64_t max_shared_bytes = 101'376;       // of a block: the device's
+  int64_t max_threads = 1'024;              // likewise
   int64_t max_memory_bytes = int64_t{16} << 30;
   // Each storage takes two mappings of its own, and Linux allows 65,530.
   int64_t max_live_storages = 24'576;

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace tritonrl::device {
 
@@ -19,10 +18,9 @@ struct CopyTolerance {
   bool converts = false;  // to another type is a copy too
 };
 
-// A storage of an argument, on the host, and where its tensor begins.
+// A storage of an argument, and where its tensor begins.
 struct ArgumentBytes {
-  const uint8_t* data = nullptr;
-  int64_t bytes = 0;
+  at::Tensor bytes;  // uint8; on the CPU, or where the results are
   int64_t place = 0;
   at::ScalarType dtype = at::kFloat;
 };
@@ -31,15 +29,22 @@ struct ArgumentBytes {
 struct CopiedElements {
   int64_t to = 0;
   int64_t from = 0;
-  std::vector<uint8_t> is_copied;  // of each element: 1 if the launch changed it
-  at::Tensor converted;            // those of `from`, in the type of `to`
+  at::Tensor is_copied;  // bool, of each element: whether the launch changed it
 };
 
 // The elements that a launch changed, if all of them, or all but less than half that are beyond
 // the end of `from`, are copies of what was there: in the same place of both tensors, from the
-// first on, or up to the last. `before` and `after`: of one storage. Throws as LibTorch does.
-std::optional<CopiedElements> FindCopy(const ArgumentBytes& before, const uint8_t* after,
+// first on, or up to the last. `before` and `after` (uint8): of one storage. Works in slices, on
+// the device of `after`. Throws as LibTorch does.
+std::optional<CopiedElements> FindCopy(const ArgumentBytes& before, const at::Tensor& after,
                                        const ArgumentBytes& from, const CopyTolerance& tolerance);
+
+// Gives the copied elements of `target`, the storage that the launch changed, the values and tags
+// that they had where they come from. Tags: one for each byte of both storages, on the device of
+// `target`.
+void TakeCopied(const CopiedElements& copied, const ArgumentBytes& from,
+                const at::Tensor& from_tags, at::ScalarType to_type, const at::Tensor& target,
+                const at::Tensor& target_tags);
 
 }  // namespace tritonrl::device
 

@@ -1,5 +1,6 @@
 #include "exec/device/neutral_operators.h"
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -67,6 +68,32 @@ absl::Status CountSmallCast(at::ScalarType from, at::ScalarType made_as, at::Sca
   return few ? absl::OkStatus() : computes;
 }
 
+// Whether a cast between types may change a number: to fewer bits it wraps around, which is a
+// modulo, and to bool it compares with zero.
+bool MayWrap(at::ScalarType from, at::ScalarType to) {
+  if (from == to || at::isComplexType(from)) return false;
+  if (to == at::kBool) return true;
+  return ClassOf(from) == TypeClass::kInteger && ClassOf(to) == TypeClass::kInteger &&
+         BytesOf(to) < BytesOf(from);
+}
+
+absl::Status CheckWrap(const TensorRef& from, at::ScalarType to, StorageTable& memory) {
+  if (!MayWrap(from.dtype, to)) return absl::OkStatus();
+  bool same = false;
+  RETURN_IF_ERROR(CatchTorch([&] {
+    at::Tensor held = memory.View(from).contiguous();
+    at::Tensor again = held.to(to).to(from.dtype);
+    if (ClassOf(from.dtype) == TypeClass::kInteger) {  // torch compares few unsigned types
+      held = held.view(TagType(BytesOf(from.dtype)));
+      again = again.view(TagType(BytesOf(from.dtype)));
+    }
+    same = at::equal(held, again);
+  }));
+  if (same) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("a cast from ", NameOf(from.dtype), " to ", NameOf(to), " changes values"));
+}
+
 absl::Status CheckCopy(const BoundCall& bound, StorageTable& memory, const SessionLimits& limits,
                        CallBudget& budget) {
   const Value* const target = bound.Find("self");
@@ -91,7 +118,10 @@ absl::Status CheckCopy(const BoundCall& bound, StorageTable& memory, const Sessi
   }
   RETURN_IF_ERROR(CheckOverlap(target->tensor, from, memory));
   const at::ScalarType made_as = memory.Find(from.storage)->made_as;
-  return CountSmallCast(from.dtype, made_as, target->tensor.dtype, elements, limits, budget);
+  RETURN_IF_ERROR(
+      CountSmallCast(from.dtype, made_as, target->tensor.dtype, elements, limits, budget));
+  if (elements <= limits.max_small_elements) return absl::OkStatus();
+  return CheckWrap(from, target->tensor.dtype, memory);
 }
 
 // Whether all tensors have the same type, so that the operator moves elements unchanged.

@@ -76,6 +76,31 @@ TEST_F(NeutralOperatorsTest, FloatsAreNotRoundedToIntegers) {
   EXPECT_TRUE(Copy(FloatTensor(f, 17), ints).ok());
 }
 
+TEST_F(NeutralOperatorsTest, CastsThatChangeIntegersAreRefused) {
+  const int i = Make(17, at::kInt);
+  const int b = Make(17, at::kByte);
+  const std::string ints = TensorText(i, "int32", "17", "1");
+  const std::string bytes = TensorText(b, "uint8", "17", "1");
+  at::Tensor view = View(ints);
+  view.fill_(255);
+  EXPECT_TRUE(Copy(bytes, ints).ok());
+  view[3] = 256;
+  ExpectRefused(Copy(bytes, ints), "a cast from int32 to uint8 changes values");
+  EXPECT_TRUE(Copy(ints, bytes).ok());
+}
+
+TEST_F(NeutralOperatorsTest, CastsToBoolCompareWithZero) {
+  const int f = Make(17);
+  const int m = Make(17, at::kBool);
+  const std::string mask = TensorText(m, "bool", "17", "1");
+  at::Tensor view = View(FloatTensor(f, 17));
+  view.fill_(1);
+  view[3] = 0;
+  EXPECT_TRUE(Copy(mask, FloatTensor(f, 17)).ok());
+  view[4] = 0.5;
+  ExpectRefused(Copy(mask, FloatTensor(f, 17)), "a cast from float32 to bool changes values");
+}
+
 TEST_F(NeutralOperatorsTest, BitsOfAnotherTypeAreNotCast) {
   const int f = Make(17);
   const int h = Make(17, at::kHalf);

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "exec/device/device.h"
+#include "exec/device/near_copies.h"
 #include "exec/device/recording.h"
 #include "exec/device/undo_log.h"
 
@@ -36,6 +37,9 @@ using SkipLaunch = std::function<bool(const LaunchCommand& launch, int64_t numbe
 struct RunOptions {
   SkipLaunch skip;  // null: none
   bool count = false;
+  // Before each operator: its error ends the run. Null: operators were checked.
+  std::function<absl::Status(const BoundCall& bound)> check;
+  std::function<void(const LaunchCommand& launch)> launched;  // after each launch; may be null
 };
 // Runs commands again. Errors: of the commands.
 absl::StatusOr<RunResult> RunCommands(const CommandList& commands, Phase phase,
@@ -76,29 +80,6 @@ absl::StatusOr<RunResult> RunInit(const Recording& recording, uint64_t seed, Dev
 // the device is no longer that of the checkpoints.
 absl::StatusOr<std::vector<at::Tensor>> ReplayInit(const Recording& recording, uint64_t seed,
                                                    Device& device);
-
-// Copies a value's tensors to the host, and counts the tags of their bytes if `provenance`.
-absl::StatusOr<Value> CopyOut(const Value& value, Device& device,
-                              std::vector<TagCounts>* provenance);
-// Copies all tensors of a call's output to the device's window for outputs, those of the host too;
-// a tensor for which it has no room becomes one of the device "meta". As CopyOut without a window.
-absl::StatusOr<Value> HandOver(const Value& value, Device& device,
-                               std::vector<TagCounts>* provenance);
-
-// An input that was written to its storage.
-struct WrittenInput {
-  TensorRef place;
-  at::Tensor source;  // on the host, or in the window for inputs
-  at::Tensor kept;    // its bytes on the device, if the source is on the host and that is elsewhere
-};
-
-// Writes a tensor over an input's storage: all its elements' bytes, expanded tensors too.
-absl::StatusOr<WrittenInput> WriteInput(const at::Tensor& from, const TensorRef& to, Device& device,
-                                        double scale = 1);
-
-// Whether the storage holds what WriteInput wrote, unscaled.
-bool HoldsInput(const WrittenInput& input, Device& device);
-bool HoldInputs(const std::vector<WrittenInput>& inputs, Device& device);  // all of them
 
 }  // namespace tritonrl::device
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "exec/device/replay.h"
+#include "exec/device/value_writer.h"
 
 namespace tritonrl::device {
 namespace {

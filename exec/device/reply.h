@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "exec/device/call_inputs.h"
 #include "exec/device/device.h"
 #include "exec/device/json.h"
-#include "exec/device/replay.h"
 #include "exec/device/storage_table.h"
 #include "exec/device/value.h"
 

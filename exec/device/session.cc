@@ -9,7 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "exec/device/bytes.h"
+#include "exec/device/hand_over.h"
 #include "exec/device/torch_errors.h"
+#include "exec/device/value_parser.h"
+#include "exec/device/value_writer.h"
 
 namespace tritonrl::device {
 namespace {
@@ -24,11 +27,12 @@ std::string Shortened(std::string text) {
   return text;
 }
 
-Json DescribeDevice(const DeviceDescription& device) {
+Json DescribeDevice(const DeviceDescription& device, bool compiles) {
   return {{"name", device.name},
           {"capability", {device.capability_major, device.capability_minor}},
           {"multiprocessors", device.multiprocessors},
           {"shared_bytes", device.shared_bytes},
+          {"compiles", compiles},
           {"total_bytes", device.total_bytes}};
 }
 
@@ -50,6 +54,11 @@ std::string OwnState(const std::string& name, const TensorRef& own, const at::Te
                       ShapeText(counterpart->sizes()), kKeeps);
 }
 
+SessionOptions WithLimitsOfDevice(SessionOptions options) {
+  options.limits.max_shared_bytes = options.device.shared_bytes;
+  return options;
+}
+
 Arena* Emptied(Arena* arena, const SessionOptions& options) {
   arena->Reset();
   arena->set_ignores_tags(options.may_compute);  // nobody asks who did
@@ -59,7 +68,8 @@ Arena* Emptied(Arena* arena, const SessionOptions& options) {
 }  // namespace
 
 Session::Session(SessionOptions options, Arena* arena, KernelCompiler* compiler)
-    : options_(std::move(options)),
+    : options_(WithLimitsOfDevice(std::move(options))),
+      compiles_(compiler->uses_options()),
       device_(Emptied(arena, options_), compiler,
               {options_.limits, options_.threads, options_.check, options_.print}),
       handler_(&device_, {options_.limits, options_.also_allowed, options_.may_compute}) {
@@ -85,6 +95,7 @@ absl::StatusOr<SessionResult> Session::Run(Channel& channel) {
     if (stage_ != Stage::kEnded) RETURN_IF_ERROR(sent);
   }
   result_.counts = handler_.counts();
+  result_.lacking_bytes = device_.memory().lacking_bytes();
   result_.of_weights = device_.of_weights();
   result_.findings = device_.findings();
   return result_;
@@ -115,7 +126,7 @@ absl::StatusOr<Reply> Session::Begin() {
                   {"entry", options_.entry},
                   {"seed", options_.told_seed.value_or(options_.init_seed)},
                   {"program", options_.is_program},
-                  {"device", DescribeDevice(options_.device)}};
+                  {"device", DescribeDevice(options_.device, compiles_)}};
   ASSIGN_OR_RETURN(reply.header["args"], ValueToJson(options_.init_args, reply.payload));
   ASSIGN_OR_RETURN(reply.header["kwargs"], ValueToJson(options_.init_kwargs, reply.payload));
   return reply;
@@ -183,12 +194,7 @@ absl::Status Session::PutState() {
     }
     renamed.erase(name);
     ++result_.state_matched;
-    RETURN_IF_ERROR(CatchTorch([&] {
-      at::Tensor own = device_.memory().View(tensor);
-      const at::Tensor given = wanted->second.to(own.device());
-      if (at::equal(own, given)) ++result_.state_equal;
-      own.copy_(given);
-    }));
+    RETURN_IF_ERROR(CatchTorch([&] { device_.memory().View(tensor).copy_(wanted->second); }));
   }
   for (const Other& other : others) {
     ASSIGN_OR_RETURN(const bool given, PutRenamed(other.tensor, renamed));

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "exec/device/arena.h"
+#include "exec/device/call_inputs.h"
 #include "exec/device/command_handler.h"
 #include "exec/device/device.h"
 #include "exec/device/frame.h"
@@ -102,9 +103,9 @@ struct SessionResult {
   std::map<std::string, int64_t> of_weights;  // Device::of_weights
   int64_t state_tensors = 0;                  // of the candidate
   int64_t state_matched = 0;  // that have the name, shape and type of one of options.state
-  int64_t state_equal = 0;    // matched ones that had the same contents
   // Sentences on the first tensors of the state that got nothing from options.state.
   std::vector<std::string> own_state;
+  int64_t lacking_bytes = 0;  // StorageTable::lacking_bytes
   // Reads of the constructor that differ under true_seed: it may be another model than that seed's.
   int64_t init_reads_that_differ = 0;
 };
@@ -146,6 +147,7 @@ class Session {
   enum class Stage : uint8_t { kNew, kInit, kForward, kEnded };
 
   SessionOptions options_;
+  const bool compiles_;  // the compiler does, for a GPU
   Device device_;
   CommandHandler handler_;
   Stage stage_ = Stage::kNew;

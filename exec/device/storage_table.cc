@@ -41,16 +41,27 @@ at::ScalarType TagType(int64_t element_bytes) {
   }
 }
 
+absl::Status StorageTable::CommitMemory(Storage& storage) {
+  RETURN_IF_ERROR(arena_->Commit(storage.place, storage.bytes));
+  const absl::StatusOr<uint8_t*> shadow = arena_->CommitTags(storage.place, storage.bytes);
+  if (!shadow.ok()) {
+    arena_->Decommit(storage.place, storage.bytes);
+    return shadow.status();
+  }
+  storage.shadow = {*shadow, ReturnTags{arena_}};
+  storage.has_memory = true;
+  return absl::OkStatus();
+}
+
+void StorageTable::NoteLack(int64_t bytes) {
+  if (lacking_bytes_ == 0) lacking_bytes_ = std::max<int64_t>(1, live_bytes_ + bytes);
+}
+
 absl::Status StorageTable::GiveMemory(Storage& storage) {
   if (!storage.has_memory) {
-    RETURN_IF_ERROR(arena_->Commit(storage.place, storage.bytes));
-    const absl::StatusOr<uint8_t*> shadow = arena_->CommitTags(storage.place, storage.bytes);
-    if (!shadow.ok()) {
-      arena_->Decommit(storage.place, storage.bytes);
-      return shadow.status();
-    }
-    storage.shadow = {*shadow, ReturnTags{arena_}};
-    storage.has_memory = true;
+    const absl::Status committed = CommitMemory(storage);
+    if (absl::IsResourceExhausted(committed)) NoteLack(storage.live ? 0 : storage.bytes);
+    RETURN_IF_ERROR(committed);
     storage.adopted = at::Tensor();
     storage.data = storage.place;
   } else {

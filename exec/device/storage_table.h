@@ -107,9 +107,15 @@ class StorageTable {
   at::Device device() const { return arena_->device(); }
   void set_poison(Poison poison) { poison_ = poison; }
   int64_t live_bytes() const { return live_bytes_; }
+  // Bytes that the candidate wanted in all when the device first had no memory for what the limits
+  // allow, which others may have used; 0: never.
+  int64_t lacking_bytes() const { return lacking_bytes_; }
+  // Of an operator's own memory, beside all storages.
+  void NoteLack(int64_t bytes);
 
  private:
   absl::Status GiveMemory(Storage& storage);
+  absl::Status CommitMemory(Storage& storage);
   void MakeLive(Storage& storage);
   void TakeMemory(Storage& storage);
   void DropFreedMemory();
@@ -122,6 +128,7 @@ class StorageTable {
   int64_t live_bytes_ = 0;
   int64_t freed_bytes_ = 0;  // memory of freed storages
   int64_t freed_ = 0;        // how many of them have memory
+  int64_t lacking_bytes_ = 0;
 };
 
 }  // namespace tritonrl::device

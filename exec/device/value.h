@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "exec/device/geometry.h"
-#include "exec/device/json.h"
 
 namespace tritonrl::device {
 
@@ -59,17 +56,6 @@ struct Value {
   TensorRef tensor;          // kTensor
   at::Tensor host;           // kHost: contiguous
 };
-
-// Checks a value of a message. Its storages may not exist: only numbers are checked here.
-absl::StatusOr<Value> ParseValue(const Json& json, absl::string_view payload);
-absl::StatusOr<TensorRef> ParseTensorRef(const Json& json);
-
-// Writes a value for the client; the contents of kHost are appended to `payload`. `tensor` writes
-// kTensor if it is given. InvalidArgument: a tensor of a type that the protocol does not have.
-using TensorWriter = std::function<Json(const TensorRef&)>;
-absl::StatusOr<Json> ValueToJson(const Value& value, std::string& payload,
-                                 const TensorWriter& tensor = nullptr);
-Json TensorRefToJson(const TensorRef& tensor);
 
 // Calls f for each tensor of the tree, in order of occurrence; ends at the first error.
 absl::Status ForEachTensor(const Value& value, const std::function<absl::Status(const Value&)>& f);

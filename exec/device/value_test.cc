@@ -7,6 +7,9 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "exec/device/json.h"
+#include "exec/device/value_parser.h"
+#include "exec/device/value_writer.h"
 #include "gtest/gtest.h"
 
 namespace tritonrl::device {

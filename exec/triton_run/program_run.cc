@@ -40,6 +40,7 @@ device::SessionOptions Options(const ProgramOptions& options) {
   if (options.check) {
     session.device.capability_major = 9;
     session.device.capability_minor = 0;
+    session.device.shared_bytes = 232'448;
   }
   session.print = options.print;
   session.threads = options.threads;

@@ -20,6 +20,7 @@ DEVICE = {
     "capability": [8, 9],
     "multiprocessors": 142,
     "shared_bytes": 101376,
+    "compiles": False,
     "total_bytes": 48 << 30,
 }
 # Operators without a limit in forward.

@@ -11,6 +11,7 @@
 #include "exec/device/neutral_operators.h"
 #include "exec/device/testing/fake_compiler.h"
 #include "exec/device/testing/scripted_channel.h"
+#include "exec/device/value_parser.h"
 #include "gtest/gtest.h"
 
 namespace tritonrl::device {

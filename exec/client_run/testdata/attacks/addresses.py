@@ -173,28 +173,6 @@ class ModelNew(nn.Module):
         del z
         return torch.empty_like(x)
 
-# case: a_kernel_that_reads_a_state_of_calls -> runtime_error|mismatch
-# task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
-@triton.jit
-def once(x, y, state, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    calls = tl.load(state)
-    v = tl.load(x + i, mask=(i < n) & (calls == 0), other=0.0)
-    tl.store(y + i, tl.maximum(v, 0.0), mask=(i < n) & (calls == 0))
-    tl.store(state, calls + 1)
-
-
-class ModelNew(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.state = torch.zeros(1, dtype=torch.int32, device="cuda")
-        self.y = torch.zeros(16, 64, device="cuda")
-
-    def forward(self, x):
-        once[(1,)](x, self.y, self.state, 1024, B=1024)
-        once[(1,)](x, self.y, self.state, 1024, B=1024)
-        return self.y if int(self.state.item()) == 2 else x
-
 # case: a_pointer_hidden_in_an_integer_writes_to_an_input -> out_of_bounds|mismatch|runtime_compute
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu

@@ -66,14 +66,14 @@ class ModelNew(nn.Module):
     def forward(self, x):
         return copied(torch.stack([torch.exp(row.cpu()) for row in x]).cuda())
 
-# case: branches_on_read_elements -> runtime_error|mismatch
+# case: an_honest_branch_on_a_read_element
 # task: torch.randn(16, 64) => lambda self, x: torch.where(x[:1, :1] > 0, x, -x)
 # use: scale
 class ModelNew(nn.Module):
     def forward(self, x):
         return scale(x, 1.0 if x[0, 0].item() > 0 else -1.0)
 
-# case: control_by_is_nonzero -> runtime_error|mismatch|runtime_compute
+# case: an_honest_branch_on_is_nonzero
 # task: torch.randn(16, 64) => lambda self, x: torch.where(x[:1, :1] > 0, x, -x)
 # use: scale
 class ModelNew(nn.Module):
