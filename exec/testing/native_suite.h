@@ -21,7 +21,7 @@ class NativeSuite : public testing::Test {
   }
   void SetUp() override { ASSERT_NE(backend_, nullptr); }
 
-  static inline PythonBackend* backend_ = nullptr;
+  static inline LocalBackend* backend_ = nullptr;
 };
 
 }  // namespace tritonrl

@@ -17,7 +17,6 @@ namespace tritonrl::ttir {
 namespace {
 
 constexpr int kMutationsOfEach = 80;
-constexpr size_t kLongestText = 12'000;
 
 std::string Join(const std::vector<std::string>& tokens) {
   std::string text;
@@ -30,11 +29,8 @@ std::string Join(const std::vector<std::string>& tokens) {
 }
 
 void ExpectOneSentence(const absl::Status& status, const std::string& name) {
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
-  const std::string message(status.message());
-  EXPECT_FALSE(message.empty()) << name;
-  EXPECT_EQ(message.find('\n'), std::string::npos) << name << ": " << message;
-  EXPECT_LT(message.size(), 1000u) << name;
+  EXPECT_FALSE(status.ok()) << name;
+  EXPECT_TRUE(CheckParsed(status).ok()) << name << ": " << status;
 }
 
 TEST(MutationTest, DamagedTextsGiveAStatus) {
@@ -42,7 +38,7 @@ TEST(MutationTest, DamagedTextsGiveAStatus) {
   int refused = 0;
   int texts = 0;
   for (const CorpusText& entry : ReadCorpus()) {
-    if (entry.text.size() > kLongestText) continue;
+    if (entry.text.size() > kLongestDamaged) continue;
     const std::vector<std::string> words = TokensOf(entry.text);
     for (int i = 0; i < kMutationsOfEach; ++i) {
       const std::string mutated = Mutate(entry.text, words, random);

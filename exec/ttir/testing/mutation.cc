@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "exec/ttir/lexer.h"
 
 namespace tritonrl::ttir {
@@ -96,6 +98,14 @@ std::string MutateMeaning(const std::string& text, std::mt19937& random) {
     --changes;
   }
   return mutated;
+}
+
+absl::Status CheckParsed(const absl::Status& parsed) {
+  if (parsed.ok()) return parsed;
+  const bool sentence = !parsed.message().empty() && parsed.message().size() < 1000 &&
+                        !absl::StrContains(parsed.message(), '\n');
+  if (absl::IsInvalidArgument(parsed) && sentence) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the parser's status is ", parsed.ToString()));
 }
 
 }  // namespace tritonrl::ttir
