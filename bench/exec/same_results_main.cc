@@ -36,6 +36,7 @@
 #include "exec/device/cuda/cuda_arena.h"
 #include "exec/device/cuda/cuda_compiler.h"
 #include "exec/device/session.h"
+#include "exec/device/testing/last_place.h"
 #include "exec/device/testing/scripted_channel.h"
 #include "exec/device/ttir_compiler.h"
 #include "exec/device_backend.h"
@@ -84,23 +85,6 @@ struct Difference {
   double worst_share = 0;  // of the largest number of the tensor
 };
 
-double UnitOf(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble:
-      return 0x1p-52;
-    case at::kHalf:
-      return 0x1p-10;
-    case at::kBFloat16:
-      return 0x1p-7;
-    case at::kFloat8_e4m3fn:
-      return 0x1p-3;
-    case at::kFloat8_e5m2:
-      return 0x1p-2;
-    default:
-      return 0x1p-23;
-  }
-}
-
 void Compare(const at::Tensor& cpu, const at::Tensor& gpu, Difference* difference) {
   difference->elements += cpu.numel();
   if (cpu.numel() == 0) return;
@@ -119,7 +103,8 @@ void Compare(const at::Tensor& cpu, const at::Tensor& gpu, Difference* differenc
   const at::Tensor larger = x.abs().maximum(y.abs());
   // A unit of the last place is one of the number's power of two.
   const at::Tensor power = larger.clamp_min(1e-300).log2().floor().exp2();
-  const double units = apart.div(power.mul(UnitOf(cpu.scalar_type()))).max().item<double>();
+  const double units =
+      apart.div(power.mul(device::LastPlaceOf(cpu.scalar_type()))).max().item<double>();
   const double most = larger.nan_to_num(0, 0, 0).max().item<double>();
   difference->worst_units = std::max(difference->worst_units, units);
   difference->worst_share =

@@ -33,6 +33,7 @@ ABSL_FLAG(int, naive, 8, "Candidates for the naive check, which --nopeer leaves 
 ABSL_FLAG(int, preflight, 60, "Different tasks for preflight, by strict and by robust rules.");
 ABSL_FLAG(std::string, backend, "native", "native or cuda.");
 ABSL_FLAG(bool, timing, true, "false: the speedup layer is left out.");
+ABSL_FLAG(bool, pool, true, "false: only the linter is measured.");
 
 namespace tritonrl {
 namespace {
@@ -187,6 +188,7 @@ absl::Status Run(Bench* bench) {
   bench->set_subject("verification");
   bench->set_peer_name("naive check");
   BenchLint(bench, pairs);
+  if (!absl::GetFlag(FLAGS_pool)) return absl::OkStatus();
   BackendOptions options;
   ASSIGN_OR_RETURN(options.kind, ParseBackendKind(absl::GetFlag(FLAGS_backend)));
   options.workers = workers;

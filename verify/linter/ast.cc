@@ -2,13 +2,10 @@
 
 #include <time.h>
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "tree_sitter/api.h"
+#include "verify/linter/parse_memory.h"
 
 extern "C" const TSLanguage* tree_sitter_python(void);
 
@@ -16,7 +13,7 @@ namespace tritonrl::lint {
 namespace {
 
 // Above these a program is refused unread: honest candidates have a few thousand nodes.
-constexpr int kMaxNodes = 200000;
+constexpr uint32_t kMaxNodes = 200000;
 constexpr int kMaxDepth = 160;
 constexpr size_t kMaxBytes = 256 << 10;
 constexpr size_t kMaxLine = 16 << 10;
@@ -65,116 +62,6 @@ TSTree* ParseWithinLimit(const std::string& source) {
   return tree;
 }
 
-constexpr std::pair<std::string_view, Kind> kKinds[] = {
-    {"module", Kind::kModule},
-    {"block", Kind::kBlock},
-    {"identifier", Kind::kIdentifier},
-    {"string", Kind::kString},
-    {"string_content", Kind::kStringContent},
-    {"interpolation", Kind::kInterpolation},
-    {"concatenated_string", Kind::kConcatenatedString},
-    {"import_statement", Kind::kImport},
-    {"import_from_statement", Kind::kImportFrom},
-    {"aliased_import", Kind::kAliasedImport},
-    {"wildcard_import", Kind::kWildcardImport},
-    {"dotted_name", Kind::kDottedName},
-    {"print_statement", Kind::kPrintStatement},
-    {"exec_statement", Kind::kExecStatement},
-    {"expression_statement", Kind::kExpressionStatement},
-    {"named_expression", Kind::kNamedExpression},
-    {"return_statement", Kind::kReturn},
-    {"delete_statement", Kind::kDelete},
-    {"if_statement", Kind::kIf},
-    {"case_clause", Kind::kCase},
-    {"for_statement", Kind::kFor},
-    {"while_statement", Kind::kWhile},
-    {"with_statement", Kind::kWith},
-    {"with_clause", Kind::kWithClause},
-    {"function_definition", Kind::kFunctionDef},
-    {"class_definition", Kind::kClassDef},
-    {"decorated_definition", Kind::kDecorated},
-    {"decorator", Kind::kDecorator},
-    {"lambda", Kind::kLambda},
-    {"parameters", Kind::kParameters},
-    {"lambda_parameters", Kind::kParameters},
-    {"default_parameter", Kind::kDefaultParameter},
-    {"typed_parameter", Kind::kTypedParameter},
-    {"typed_default_parameter", Kind::kTypedDefaultParameter},
-    {"list_splat_pattern", Kind::kListSplatPattern},
-    {"dictionary_splat_pattern", Kind::kDictSplatPattern},
-    {"global_statement", Kind::kGlobal},
-    {"nonlocal_statement", Kind::kNonlocal},
-    {"argument_list", Kind::kArgumentList},
-    {"keyword_argument", Kind::kKeywordArgument},
-    {"as_pattern_target", Kind::kAsPatternTarget},
-    {"boolean_operator", Kind::kBoolean},
-    {"binary_operator", Kind::kBinary},
-    {"unary_operator", Kind::kUnary},
-    {"comparison_operator", Kind::kComparison},
-    {"assignment", Kind::kAssignment},
-    {"augmented_assignment", Kind::kAugmentedAssignment},
-    {"yield", Kind::kYield},
-    {"attribute", Kind::kAttribute},
-    {"subscript", Kind::kSubscript},
-    {"call", Kind::kCall},
-    {"list_comprehension", Kind::kListComprehension},
-    {"dictionary_comprehension", Kind::kDictComprehension},
-    {"set_comprehension", Kind::kSetComprehension},
-    {"generator_expression", Kind::kGenerator},
-    {"parenthesized_expression", Kind::kParenthesized},
-    {"for_in_clause", Kind::kForIn},
-    {"conditional_expression", Kind::kConditional},
-};
-
-constexpr std::pair<std::string_view, Field> kFields[] = {
-    {"alias", Field::kAlias},
-    {"arguments", Field::kArguments},
-    {"attribute", Field::kAttribute},
-    {"body", Field::kBody},
-    {"condition", Field::kCondition},
-    {"consequence", Field::kConsequence},
-    {"function", Field::kFunction},
-    {"left", Field::kLeft},
-    {"module_name", Field::kModuleName},
-    {"name", Field::kName},
-    {"object", Field::kObject},
-    {"operator", Field::kOperator},
-    {"operators", Field::kOperators},
-    {"parameters", Field::kParameters},
-    {"right", Field::kRight},
-    {"superclasses", Field::kSuperclasses},
-    {"value", Field::kValue},
-};
-
-// Grammar numbers to ours; depends on the linked grammar only.
-struct Grammar {
-  std::vector<Kind> kinds;
-  std::vector<Field> fields;
-};
-
-Grammar MakeGrammar() {
-  const TSLanguage* language = tree_sitter_python();
-  std::unordered_map<std::string_view, Kind> kinds(std::begin(kKinds), std::end(kKinds));
-  std::unordered_map<std::string_view, Field> fields(std::begin(kFields), std::end(kFields));
-  Grammar grammar;
-  for (uint32_t s = 0; s < ts_language_symbol_count(language); ++s) {
-    auto it = kinds.find(ts_language_symbol_name(language, s));
-    const bool named = ts_language_symbol_type(language, s) == TSSymbolTypeRegular;
-    grammar.kinds.push_back(named && it != kinds.end() ? it->second : Kind::kOther);
-  }
-  grammar.fields.push_back(Field::kNone);
-  for (uint32_t f = 1; f <= ts_language_field_count(language); ++f) {
-    auto it = fields.find(ts_language_field_name_for_id(language, f));
-    grammar.fields.push_back(it == fields.end() ? Field::kNone : it->second);
-  }
-  return grammar;
-}
-
-const Grammar& TheGrammar() {
-  static const Grammar grammar = MakeGrammar();
-  return grammar;
-}
-
 }  // namespace
 
 // Walks tree-sitter's tree with a cursor and makes our nodes.
@@ -182,53 +69,63 @@ class Ast::Builder {
  public:
   Builder(Ast* ast, TSTree* tree)
       : ast_(ast),
+        nodes_(ast->nodes_),
+        grammar_(Grammar::Get()),
         has_error_(ts_node_has_error(ts_tree_root_node(tree))),
         cursor_(ts_tree_cursor_new(ts_tree_root_node(tree))) {}
   ~Builder() { ts_tree_cursor_delete(&cursor_); }
 
   // Makes the tree below the cursor's node; false when it is too large.
   bool Build() {
-    ast_->root_ = Make(ts_tree_cursor_current_node(&cursor_), Field::kNone, nullptr);
-    return Children(ast_->root_, 0);
+    const TSNode root = ts_tree_cursor_current_node(&cursor_);
+    nodes_.reserve(std::min(kMaxNodes + 1, ts_node_descendant_count(root)));
+    Make(root, grammar_.symbol(ts_node_symbol(root)).kind, Field::kNone, 0);
+    return Children(0, ts_node_child_count(root), 0);
   }
 
  private:
-  bool Children(Node* node, int depth) {
+  // Makes the nodes below number `parent`, which is that of the cursor and has `count` children.
+  bool Children(size_t parent, uint32_t count, int depth) {
     if (depth > kMaxDepth) return false;
-    if (!ts_tree_cursor_goto_first_child(&cursor_)) return true;
-    do {
-      TSNode raw = ts_tree_cursor_current_node(&cursor_);
-      const Field field = TheGrammar().fields[ts_tree_cursor_current_field_id(&cursor_)];
-      const bool is_operator = field == Field::kOperator || field == Field::kOperators;
-      if (has_error_) NoteError(raw);
-      if (ts_node_is_extra(raw) && !ts_node_is_error(raw)) continue;  // comments
-      if (!ts_node_is_named(raw) && !is_operator) continue;
-      Node* child = Make(raw, field, node);
-      node->children.push_back(child);
-      if (ast_->nodes_.size() > kMaxNodes || !Children(child, depth + 1)) return false;
-    } while (ts_tree_cursor_goto_next_sibling(&cursor_));
+    if (count == 0) return true;
+    ts_tree_cursor_goto_first_child(&cursor_);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (i > 0) ts_tree_cursor_goto_next_sibling(&cursor_);
+      if (!Child(parent, depth)) return false;
+    }
     ts_tree_cursor_goto_parent(&cursor_);
+    nodes_[parent].span = static_cast<uint32_t>(nodes_.size() - parent);
     return true;
   }
 
-  Node* Make(TSNode raw, Field field, Node* parent) {
-    Node& node = ast_->nodes_.emplace_back();
-    const TSSymbol symbol = ts_node_symbol(raw);
-    node.kind = ts_node_is_named(raw) ? KindOf(symbol) : Kind::kToken;
-    node.field = field;
-    node.line = static_cast<int>(ts_node_start_point(raw).row) + 1;
-    node.parent = parent;
-    const uint32_t start = ts_node_start_byte(raw);
-    node.text = absl::string_view(ast_->source_).substr(start, ts_node_end_byte(raw) - start);
-    if (node.kind == Kind::kPrintStatement || node.kind == Kind::kExecStatement) {
-      Error(node.line, "Python 2 syntax");
-    }
-    return &node;
+  // Makes the cursor's node, and those below it, if the linter looks at it.
+  bool Child(size_t parent, int depth) {
+    const TSNode raw = ts_tree_cursor_current_node(&cursor_);
+    if (has_error_) NoteError(raw);
+    const Symbol symbol = grammar_.symbol(ts_node_symbol(raw));
+    if (symbol.punctuation) return true;
+    if (ts_node_is_extra(raw) && !ts_node_is_error(raw)) return true;  // comments
+    const Field field = grammar_.field(ts_tree_cursor_current_field_id(&cursor_));
+    const bool is_operator = field == Field::kOperator || field == Field::kOperators;
+    if (!symbol.named && !is_operator) return true;
+    const size_t child = nodes_.size();
+    const auto up = static_cast<uint32_t>(child - parent);
+    nodes_[parent].last = up;
+    Make(raw, symbol.kind, field, up);
+    return nodes_.size() <= kMaxNodes && Children(child, ts_node_child_count(raw), depth + 1);
   }
 
-  static Kind KindOf(TSSymbol symbol) {
-    const auto& kinds = TheGrammar().kinds;
-    return symbol < kinds.size() ? kinds[symbol] : Kind::kOther;
+  void Make(TSNode raw, Kind kind, Field field, uint32_t up) {
+    Node& node = nodes_.emplace_back();
+    node.kind = kind;
+    node.field = field;
+    node.line = static_cast<int>(ts_node_start_point(raw).row) + 1;
+    node.up = up;
+    const uint32_t start = ts_node_start_byte(raw);
+    node.text = absl::string_view(ast_->source_).substr(start, ts_node_end_byte(raw) - start);
+    if (kind == Kind::kPrintStatement || kind == Kind::kExecStatement) {
+      Error(node.line, "Python 2 syntax");
+    }
   }
 
   void NoteError(TSNode raw) {
@@ -244,6 +141,8 @@ class Ast::Builder {
   }
 
   Ast* ast_;
+  std::vector<Node>& nodes_;
+  const Grammar& grammar_;
   const bool has_error_;
   TSTreeCursor cursor_;
 };
@@ -254,6 +153,7 @@ bool Ast::Parse(absl::string_view source) {
     return false;
   }
   source_ = std::string(source);
+  const ParseMemory memory;
   TSTree* tree = ParseWithinLimit(source_);
   if (tree == nullptr) {
     error_line = 1;
@@ -276,21 +176,21 @@ bool Ast::Parse(absl::string_view source) {
 
 std::string DottedText(const Node* node) {
   std::string text;
-  for (const Node* child : node->children)
+  for (const Node* child : node->children())
     absl::StrAppend(&text, text.empty() ? "" : ".", child->text);
   return text.empty() ? std::string(node->text) : text;
 }
 
 std::optional<std::string> PlainString(const Node* node) {
   std::string text;
-  for (const Node* child : node->children) {
+  for (const Node* child : node->children()) {
     if (child->kind == Kind::kInterpolation) return std::nullopt;
     if (node->kind == Kind::kConcatenatedString) {
       const std::optional<std::string> piece = PlainString(child);
       if (!piece.has_value()) return std::nullopt;
       text += *piece;
     } else if (child->kind == Kind::kStringContent) {
-      if (!child->children.empty()) return std::nullopt;  // escapes
+      if (!child->children().empty()) return std::nullopt;  // escapes
       text += std::string(child->text);
     }
   }

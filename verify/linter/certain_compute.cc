@@ -20,7 +20,7 @@ namespace {
 bool MayReturn(const Node* node) {
   if (node->kind == Kind::kFunctionDef || node->kind == Kind::kLambda) return false;
   if (node->kind == Kind::kReturn) return true;
-  for (const Node* child : node->children) {
+  for (const Node* child : node->children()) {
     if (MayReturn(child)) return true;
   }
   return false;
@@ -31,7 +31,8 @@ bool Holds(const Node* node, Kind kind) {
 }
 
 const Node* Inner(const Node* node) {
-  while (node->kind == Kind::kParenthesized && node->children.size() == 1) node = node->children[0];
+  while (node->kind == Kind::kParenthesized && node->children().size() == 1)
+    node = node->children()[0];
   return node;
 }
 
@@ -39,7 +40,7 @@ const Node* Inner(const Node* node) {
 absl::string_view ParameterName(const Node* parameter) {
   if (parameter->kind == Kind::kIdentifier) return parameter->text;
   if (const Node* name = parameter->Get(Field::kName); name != nullptr) return name->text;
-  for (const Node* child : parameter->children) {
+  for (const Node* child : parameter->children()) {
     if (child->kind == Kind::kIdentifier) return child->text;
   }
   return "";
@@ -49,7 +50,7 @@ std::vector<const Node*> Methods(const Node* model, absl::string_view method) {
   std::vector<const Node*> found;
   const Node* body = model->Get(Field::kBody);
   if (body == nullptr) return found;
-  for (const Node* statement : body->children) {
+  for (const Node* statement : body->children()) {
     const Node* name = statement->Get(Field::kName);
     if (statement->kind == Kind::kFunctionDef && name != nullptr && name->text == method)
       found.push_back(statement);
@@ -67,10 +68,11 @@ class Forward {
   void Check(const Node* forward) {
     const Node* parameters = forward->Get(Field::kParameters);
     const Node* body = forward->Get(Field::kBody);
-    if (parameters == nullptr || body == nullptr || parameters->children.empty()) return;
-    self_ = ParameterName(parameters->children[0]);
-    for (size_t i = 1; i < parameters->children.size(); ++i) {
-      const Node* parameter = parameters->children[i];
+    if (parameters == nullptr || body == nullptr || parameters->children().empty()) return;
+    const Node* self = parameters->children().front();
+    self_ = ParameterName(self);
+    for (const Node* parameter : parameters->children()) {
+      if (parameter == self) continue;
       const absl::string_view name = ParameterName(parameter);
       if (parameter->kind != Kind::kOther) ++inputs_;  // no separator
       const bool plain =
@@ -94,7 +96,7 @@ class Forward {
           layers_.emplace(name, made);
       }
     }
-    for (const Node* child : node->children) ReadLayers(child);
+    for (const Node* child : node->children()) ReadLayers(child);
   }
 
   // True if a function or class, or a variable, has the name of a layer.
@@ -107,7 +109,7 @@ class Forward {
 
   // False once forward may have returned.
   bool Block(const Node* block) {
-    for (const Node* statement : block->children) {
+    for (const Node* statement : block->children()) {
       if (found_ || !Statement(statement)) return false;
     }
     return true;
@@ -117,14 +119,14 @@ class Forward {
     ForgetNamed(node);
     switch (node->kind) {
       case Kind::kExpressionStatement:
-        for (const Node* child : node->children) {
+        for (const Node* child : node->children()) {
           child->kind == Kind::kAssignment || child->kind == Kind::kAugmentedAssignment
               ? Assignment(child)
               : Expression(child);
         }
         return true;
       case Kind::kReturn:
-        for (const Node* child : node->children) Expression(child);
+        for (const Node* child : node->children()) Expression(child);
         return false;
       case Kind::kIf:
       case Kind::kWhile:
@@ -148,9 +150,9 @@ class Forward {
 
   // `with torch.no_grad():` and the like, which runs its block once.
   bool IsTorchs(const Node* with) const {
-    for (const Node* clause : with->children) {
+    for (const Node* clause : with->children()) {
       if (clause->kind != Kind::kWithClause) continue;
-      for (const Node* item : clause->children) {
+      for (const Node* item : clause->children()) {
         const Node* value = item->Get(Field::kValue);
         if (value == nullptr || value->kind != Kind::kCall ||
             !absl::StartsWith(program_.FullName(value->Get(Field::kFunction)), "torch."))
@@ -178,7 +180,7 @@ class Forward {
   void ForgetNamed(const Node* node) {
     if (node->kind == Kind::kNamedExpression && node->Get(Field::kName) != nullptr)
       ForgetNames(node->Get(Field::kName));
-    for (const Node* child : node->children) ForgetNamed(child);
+    for (const Node* child : node->children()) ForgetNamed(child);
   }
 
   // Names that a statement may change are no inputs any more.
@@ -194,14 +196,14 @@ class Forward {
       ForgetNames(node->Get(Field::kLeft) != nullptr   ? node->Get(Field::kLeft)
                   : node->Get(Field::kName) != nullptr ? node->Get(Field::kName)
                                                        : node);
-    for (const Node* child : node->children) Forget(child);
+    for (const Node* child : node->children()) Forget(child);
   }
 
   void ForgetNames(const Node* node) {
     if (node->kind == Kind::kIdentifier && node->field != Field::kAttribute)
       data_.erase(node->text);
     if (node->kind == Kind::kAttribute || node->kind == Kind::kSubscript) return;
-    for (const Node* child : node->children) ForgetNames(child);
+    for (const Node* child : node->children()) ForgetNames(child);
   }
 
   // An input, or as large as one: views, arithmetic, an empty tensor for the result.
@@ -212,12 +214,12 @@ class Forward {
         return data_.contains(node->text);
       case Kind::kBinary: {
         const Node* op = node->Get(Field::kOperator);
-        return op != nullptr && op->text != "@" && absl::c_any_of(node->children, [&](auto* child) {
-                 return child != op && IsData(child);
-               });
+        return op != nullptr && op->text != "@" &&
+               absl::c_any_of(node->children(),
+                              [&](auto* child) { return child != op && IsData(child); });
       }
       case Kind::kUnary:
-        return !node->children.empty() && IsData(node->children.back());
+        return !node->children().empty() && IsData(node->children().back());
       case Kind::kAttribute: {
         const Node* name = node->Get(Field::kAttribute);
         return name != nullptr &&
@@ -240,7 +242,7 @@ class Forward {
   bool TakesData(const Node* call) const {
     const Node* arguments = call->Get(Field::kArguments);
     if (arguments == nullptr) return false;
-    return absl::c_any_of(arguments->children, [&](const Node* argument) {
+    return absl::c_any_of(arguments->children(), [&](const Node* argument) {
       const Node* name = argument->Get(Field::kName);
       if (argument->kind != Kind::kKeywordArgument) return IsData(argument);
       return name != nullptr && name->text == "input" && argument->Get(Field::kValue) != nullptr &&
@@ -258,22 +260,23 @@ class Forward {
       case Kind::kGenerator:
         return;
       case Kind::kConditional:  // value if condition else other: children in this order
-        if (node->children.size() > 1) Expression(node->children[1]);
+        if (node->children().size() > 1) Expression(node->children()[1]);
         return;
       case Kind::kBoolean:
-        if (!node->children.empty()) Expression(node->children[0]);
+        if (!node->children().empty()) Expression(node->children()[0]);
         return;
       case Kind::kComparison:  // a < b < c looks at c only if a < b
-        for (size_t i = 0; i < node->children.size() && i < 3; ++i) Expression(node->children[i]);
+        for (size_t i = 0; i < node->children().size() && i < 3; ++i)
+          Expression(node->children()[i]);
         return;
       default:
-        for (const Node* child : node->children) Expression(child);
+        for (const Node* child : node->children()) Expression(child);
     }
     if (node->kind == Kind::kCall) Call(node);
     if (node->kind == Kind::kBinary) {
       const Node* op = node->Get(Field::kOperator);
       if (op != nullptr && op->text == "@" &&
-          (IsData(node->children.front()) || IsData(node->children.back())))
+          (IsData(node->children().front()) || IsData(node->children().back())))
         Add(node->line, "@");
     }
   }
@@ -345,7 +348,7 @@ bool MeansWhatItSays(const Program& program, const Node* model) {
   // forward may stand as a definition and as an attribute, but not in an assignment.
   return absl::c_all_of(program.identifiers(), [](const Node* identifier) {
     return identifier->text != "forward" || identifier->field == Field::kAttribute ||
-           identifier->parent->kind == Kind::kFunctionDef;
+           identifier->parent()->kind == Kind::kFunctionDef;
   });
 }
 
@@ -358,8 +361,8 @@ void FindCertainCompute(const Program& program, LintResult* result) {
   int definitions = 0;
   for (const Node* function : program.functions()) {
     const Node* name = function->Get(Field::kName);
-    const Node* around = function->parent;
-    while (around != nullptr && around != model) around = around->parent;
+    const Node* around = function->parent();
+    while (around != nullptr && around != model) around = around->parent();
     definitions += around == model && name != nullptr && name->text == "forward";
   }
   if (forward.size() != 1 || definitions != 1 || absl::StartsWith(forward[0]->text, "async") ||

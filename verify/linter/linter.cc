@@ -1,5 +1,6 @@
 #include "verify/linter/linter.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/ascii.h"
@@ -31,19 +32,22 @@ absl::string_view NamedEncoding(absl::string_view line) {
   return line.substr(0, length);
 }
 
+// The first carriage return that no line feed follows; npos without one.
+size_t LoneCarriageReturn(absl::string_view source) {
+  size_t place = source.find('\r');
+  while (place != absl::string_view::npos && place + 1 < source.size() && source[place + 1] == '\n')
+    place = source.find('\r', place + 1);
+  return place + 1 < source.size() ? place : absl::string_view::npos;
+}
+
 // What Python reads in another way than the parser here.
 void FindReadDifferently(absl::string_view source, LintResult* result) {
-  int line = 1;
+  const size_t lone = LoneCarriageReturn(source);
   size_t start = 0;
-  for (size_t i = 0; i <= source.size(); ++i) {
-    if (i < source.size() && source[i] == '\r' && i + 1 < source.size() && source[i + 1] != '\n') {
-      result->findings.push_back({LintRule::kForbidden, line, "carriage return",
-                                  "a carriage return without a line feed hides a line"});
-      return;
-    }
-    if (i < source.size() && source[i] != '\n') continue;
-    const absl::string_view encoding =
-        line <= 2 ? NamedEncoding(source.substr(start, i - start)) : absl::string_view();
+  for (int line = 1; line <= 2 && start <= source.size(); ++line) {
+    const size_t end = std::min(source.find('\n', start), source.size());
+    if (lone < end) break;
+    const absl::string_view encoding = NamedEncoding(source.substr(start, end - start));
     const std::string lower = absl::AsciiStrToLower(encoding);
     if (!encoding.empty() && lower != "utf-8" && lower != "utf8" && lower != "utf_8" &&
         lower != "ascii" && lower != "us-ascii") {
@@ -51,9 +55,12 @@ void FindReadDifferently(absl::string_view source, LintResult* result) {
           {LintRule::kForbidden, line, std::string(encoding),
            absl::StrCat("a source file in the encoding '", encoding, "' is refused, use UTF-8")});
     }
-    start = i + 1;
-    ++line;
+    start = end + 1;
   }
+  if (lone == absl::string_view::npos) return;
+  const auto lines = std::count(source.begin(), source.begin() + static_cast<int64_t>(lone), '\n');
+  result->findings.push_back({LintRule::kForbidden, static_cast<int>(lines) + 1, "carriage return",
+                              "a carriage return without a line feed hides a line"});
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 namespace tritonrl::lint {
 namespace {
 
+constexpr size_t kUsualNames = 100;  // different ones in a program
+
 bool TestsForMain(const Node* condition) {
   if (condition == nullptr || condition->kind != Kind::kComparison ||
-      condition->children.size() != 3)
+      condition->children().size() != 3)
     return false;
-  const absl::string_view value = condition->children[2]->text;
-  return condition->children[0]->text == "__name__" && condition->children[1]->text == "==" &&
+  const absl::string_view value = condition->children()[2]->text;
+  return condition->children()[0]->text == "__name__" && condition->children()[1]->text == "==" &&
          (value == "\"__main__\"" || value == "'__main__'");
 }
 
@@ -19,20 +21,21 @@ bool TestsForMain(const Node* condition) {
 bool KeepsName(const Node* root) {
   return !AnyBelow(root, [](const Node* node) {
     return node->kind == Kind::kIdentifier && node->text == "__name__" &&
-           node->parent->kind != Kind::kComparison && node->parent->kind != Kind::kArgumentList;
+           node->parent()->kind != Kind::kComparison && node->parent()->kind != Kind::kArgumentList;
   });
 }
 
 // Directly in the body of a class, decorated or not: only an attribute has its name.
 bool IsMethod(const Node* function) {
-  const Node* around = function->parent;
-  if (around->kind == Kind::kDecorated) around = around->parent;
-  return around->kind == Kind::kBlock && around->parent->kind == Kind::kClassDef;
+  const Node* around = function->parent();
+  if (around->kind == Kind::kDecorated) around = around->parent();
+  return around->kind == Kind::kBlock && around->parent()->kind == Kind::kClassDef;
 }
 
 }  // namespace
 
 Program::Program(const Node* root) : root_(root), keeps_name_(KeepsName(root)) {
+  mentioned_.reserve(kUsualNames);
   Walk(root, false);
   for (const Import& import : imports_) {
     Mention(import.bound);
@@ -71,14 +74,14 @@ std::string Program::FullName(const Node* expression) const {
 }
 
 bool Program::IsMainGuarded(const Node* node) const {
-  return keeps_name_ && node->field == Field::kConsequence && node->parent->kind == Kind::kIf &&
-         TestsForMain(node->parent->Get(Field::kCondition));
+  return keeps_name_ && node->field == Field::kConsequence && node->parent()->kind == Kind::kIf &&
+         TestsForMain(node->parent()->Get(Field::kCondition));
 }
 
 void Program::Walk(const Node* node, bool local) {
   local_ = local;
   if (node->kind == Kind::kImport) {
-    for (const Node* child : node->children) AddImport(child, "");
+    for (const Node* child : node->children()) AddImport(child, "");
   } else if (node->kind == Kind::kImportFrom) {
     AddFrom(node);
   } else {
@@ -87,7 +90,7 @@ void Program::Walk(const Node* node, bool local) {
       const Node* name = node->Get(Field::kName);
       local = local || name == nullptr || name->text != "forward";
     }
-    for (const Node* child : node->children) {
+    for (const Node* child : node->children()) {
       if (!IsMainGuarded(child)) Walk(child, local);
     }
   }
@@ -97,7 +100,7 @@ void Program::AddFrom(const Node* node) {
   const Node* module = node->Get(Field::kModuleName);
   if (module == nullptr) return;
   const std::string name = DottedText(module);
-  for (const Node* child : node->children) {
+  for (const Node* child : node->children()) {
     if (child->kind == Kind::kWildcardImport) {
       imports_.push_back({.name = name, .line = node->line});
     } else if (child != module) {
@@ -137,7 +140,7 @@ void Program::Bind(const Node* target) {
     case Kind::kCall:
       return;
     default:
-      for (const Node* child : target->children) {
+      for (const Node* child : target->children()) {
         if (child->field != Field::kValue && child->field != Field::kObject) Bind(child);
       }
   }
@@ -190,24 +193,24 @@ void Program::Visit(const Node* node) {
       Bind(node->Get(Field::kName));
       break;
     case Kind::kTypedParameter:  // its name has no field
-      if (!node->children.empty()) Bind(node->children[0]);
+      if (!node->children().empty()) Bind(node->children()[0]);
       break;
     case Kind::kParameters:
-      for (const Node* child : node->children) {
+      for (const Node* child : node->children()) {
         if (child->kind == Kind::kIdentifier || child->kind == Kind::kListSplatPattern ||
             child->kind == Kind::kDictSplatPattern)
           Bind(child);
       }
       break;
     case Kind::kGlobal:
-      for (const Node* child : node->children) shadow_.insert(child->text);
+      for (const Node* child : node->children()) shadow_.insert(child->text);
       break;
     case Kind::kAsPatternTarget:
     case Kind::kDelete:
-      for (const Node* child : node->children) Bind(child);
+      for (const Node* child : node->children()) Bind(child);
       break;
     case Kind::kCase:  // patterns give values to names
-      for (const Node* child : node->children) {
+      for (const Node* child : node->children()) {
         if (child->kind != Kind::kBlock) Bind(child);
       }
       break;

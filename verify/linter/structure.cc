@@ -14,7 +14,7 @@ namespace {
 
 // torch.jit is no compiler of Triton.
 bool IsTorchJit(const Node* identifier) {
-  const Node* around = identifier->parent;
+  const Node* around = identifier->parent();
   if (identifier->field != Field::kAttribute || around->kind != Kind::kAttribute) return false;
   const Node* object = around->Get(Field::kObject);
   return object != nullptr && object->text == "torch";
@@ -41,8 +41,8 @@ std::vector<const Node*> JitMentions(const Program& program) {
 
 // The function or class of a statement, without its decorators; null for others.
 const Node* Definition(const Node* statement) {
-  if (statement->kind == Kind::kDecorated && !statement->children.empty())
-    statement = statement->children.back();
+  if (statement->kind == Kind::kDecorated && !statement->children().empty())
+    statement = statement->children().back();
   const bool defines = statement->kind == Kind::kFunctionDef || statement->kind == Kind::kClassDef;
   return defines && statement->Get(Field::kName) != nullptr ? statement : nullptr;
 }
@@ -56,7 +56,7 @@ bool Holds(const Node* node, absl::string_view identifier) {
 // True if a class has no bases but object and those whose full name begins with `module`.
 bool DerivesFrom(absl::string_view module, const Program& program, const Node* definition) {
   const Node* bases = definition->Get(Field::kSuperclasses);
-  return bases == nullptr || absl::c_all_of(bases->children, [&](const Node* base) {
+  return bases == nullptr || absl::c_all_of(bases->children(), [&](const Node* base) {
            return base->text == "object" || absl::StartsWith(program.FullName(base), module);
          });
 }
@@ -65,7 +65,7 @@ bool DerivesFrom(absl::string_view module, const Program& program, const Node* d
 class Reach {
  public:
   explicit Reach(const Program& program) : program_(program) {
-    for (const Node* statement : program.root()->children) {
+    for (const Node* statement : program.root()->children()) {
       const Node* definition = Definition(statement);
       if (definition == nullptr) {
         open_.push_back(statement);
@@ -94,9 +94,9 @@ class Reach {
   // True without decorators too: the definition runs only where its name is called.
   bool HasTritonDecorators(const Node* statement) const {
     if (statement->kind != Kind::kDecorated) return true;
-    for (const Node* decorator : statement->children) {
-      if (decorator->kind != Kind::kDecorator || decorator->children.empty()) continue;
-      const Node* function = decorator->children[0];
+    for (const Node* decorator : statement->children()) {
+      if (decorator->kind != Kind::kDecorator || decorator->children().empty()) continue;
+      const Node* function = decorator->children()[0];
       if (function->kind == Kind::kCall) function = function->Get(Field::kFunction);
       if (!absl::StartsWith(program_.FullName(function), "triton.")) return false;
     }
@@ -111,7 +111,7 @@ class Reach {
       if (auto it = units_.find(node->text); it != units_.end())
         open_.insert(open_.end(), it->second.begin(), it->second.end());
     }
-    for (const Node* child : node->children) Mention(child);
+    for (const Node* child : node->children()) Mention(child);
   }
 
   const Program& program_;
@@ -128,12 +128,12 @@ const Node* OnlyModel(const Program& program) {
   }
   const Node* model = nullptr;
   for (const Node* identifier : program.identifiers()) {
-    const Node* around = identifier->parent;
+    const Node* around = identifier->parent();
     if (identifier->text != "ModelNew" || identifier->field == Field::kFunction) continue;
-    if (around->kind == Kind::kArgumentList && absl::StartsWith(around->parent->text, "super("))
+    if (around->kind == Kind::kArgumentList && absl::StartsWith(around->parent()->text, "super("))
       continue;
     if (around->kind != Kind::kClassDef || identifier->field != Field::kName ||
-        around->parent->kind != Kind::kModule || model != nullptr)
+        around->parent()->kind != Kind::kModule || model != nullptr)
       return nullptr;
     model = around;
   }
@@ -167,9 +167,9 @@ void FindUnusedKernels(const Program& program, LintResult* result) {
   for (const Node* mention : JitMentions(program)) {
     // Only decorators of the module's functions make kernels that have no other name.
     const Node* node = mention;
-    while (node != nullptr && node->kind != Kind::kDecorator) node = node->parent;
-    if (node == nullptr || node->parent->parent->kind != Kind::kModule) return;
-    const Node* kernel = Definition(node->parent);
+    while (node != nullptr && node->kind != Kind::kDecorator) node = node->parent();
+    if (node == nullptr || node->parent()->parent()->kind != Kind::kModule) return;
+    const Node* kernel = Definition(node->parent());
     if (kernel == nullptr || kernel->kind != Kind::kFunctionDef) return;
     if (reach.Mentions(kernel->Get(Field::kName)->text)) return;
     if (first == nullptr) first = kernel;
