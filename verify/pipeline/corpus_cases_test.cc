@@ -1,7 +1,8 @@
 // Runs every cheat of testdata without the linter: execution alone has to refuse it, and to say
-// why.
+// why. The honest programs there pass the whole verifier.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "exec/device_backend.h"
 #include "verify/linter/testdata_reader.h"
 #include "verify/pipeline/layers.h"
+#include "verify/pipeline/verifier.h"
 #include "verify/verdict/verdict.h"
 
 namespace tritonrl {
@@ -32,8 +34,10 @@ constexpr const char* kFiles[] = {
     "torch_functions_1", "torch_functions_2",  "torch_functions_3", "torch_functions_4",
     "torch_functions_5", "torch_hidden_names", "torch_layers_1",    "torch_layers_2",
     "torch_methods_1",   "torch_methods_2",    "torch_methods_3",   "torch_methods_4",
-    "torch_transforms"};
-constexpr int kParallel = 2;  // candidates, each with an executor
+    "torch_transforms",  "written_1",          "written_2",         "robust"};
+constexpr const char* kHonestFiles[] = {"written_1", "written_2"};
+constexpr absl::string_view kRobust = "robust";  // what only these rules refuse
+constexpr int kParallel = 2;                     // candidates, each with an executor
 constexpr int kTrials = 3;
 constexpr double kSeconds = 20;  // of one run
 
@@ -53,8 +57,9 @@ class CorpusCasesTest : public testing::TestWithParam<const char*> {
   }
 
   // The verdict as the verifier would give it after a static check that finds nothing.
-  static absl::StatusOr<Verdict> Run(const LintCase& cheat) {
+  static absl::StatusOr<Verdict> Run(const LintCase& cheat, Rules rules) {
     ExecRequest request;
+    request.set_rules(rules);
     request.set_task_id(cheat.name);
     request.set_reference_source(cheat.reference);
     request.set_candidate_source(cheat.source);
@@ -92,15 +97,40 @@ TEST_P(CorpusCasesTest, CheatsAreRefusedByExecutionAlone) {
   ASSERT_NE(backend_, nullptr);
   const auto cases = ReadLintCases(absl::StrCat(GetParam(), "_cheats.py"), kFolder);
   ASSERT_TRUE(cases.ok()) << cases.status();
+  const Rules rules = absl::string_view(GetParam()) == kRobust ? RULES_ROBUST : RULES_STRICT;
   std::vector<absl::StatusOr<Verdict>> verdicts(cases->size(), absl::UnknownError("not run"));
   {
     ThreadPool pool(kParallel);
     for (size_t i = 0; i < cases->size(); ++i) {
-      pool.Schedule([&, i] { verdicts[i] = Run((*cases)[i]); });
+      pool.Schedule([&, i] { verdicts[i] = Run((*cases)[i], rules); });
     }
   }
   ASSERT_FALSE(cases->empty());
   for (size_t i = 0; i < cases->size(); ++i) Expect((*cases)[i], verdicts[i]);
+}
+
+class HonestCasesTest : public CorpusCasesTest {};
+
+TEST_P(HonestCasesTest, HonestProgramsAreCorrect) {
+  ASSERT_NE(backend_, nullptr);
+  const auto cases = ReadLintCases(absl::StrCat(GetParam(), "_honest.py"), kFolder);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  ASSERT_FALSE(cases->empty());
+  VerifierOptions options;
+  options.parallel = kParallel;
+  options.max_attempts = 1;
+  Verifier verifier(options, backend_, nullptr);
+  std::vector<std::future<Verdict>> verdicts;
+  for (const LintCase& c : *cases) {
+    verdicts.push_back(
+        verifier.Submit({.task = {.id = c.name, .source = c.reference}, .code = c.source}));
+  }
+  for (size_t i = 0; i < verdicts.size(); ++i) {
+    const Verdict verdict = verdicts[i].get();
+    EXPECT_TRUE(IsCorrect(verdict))
+        << (*cases)[i].name << ": " << ReasonName(verdict.outcome().reason()) << ": "
+        << verdict.outcome().message();
+  }
 }
 
 TEST(CorpusFiles, EveryFileIsRun) {
@@ -110,12 +140,16 @@ TEST(CorpusFiles, EveryFileIsRun) {
   ASSERT_TRUE(found.ok()) << found.status();
   std::vector<std::string> expected = {"snippets.py"};
   for (const char* file : kFiles) expected.push_back(absl::StrCat(file, "_cheats.py"));
+  for (const char* file : kHonestFiles) expected.push_back(absl::StrCat(file, "_honest.py"));
   absl::c_sort(*found);
   absl::c_sort(expected);
   EXPECT_EQ(*found, expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CorpusCasesTest, testing::ValuesIn(kFiles),
+                         [](const auto& info) { return std::string(info.param); });
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HonestCasesTest, testing::ValuesIn(kHonestFiles),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -248,7 +248,7 @@ class ModelNew(nn.Module):
             t += float(v)  # BAD
         return torch.tensor(t)
 
-# case: cast_to_bool_as_compute -> runtime_compute no kernel wrote any of the
+# case: cast_to_bool_as_compute -> runtime_compute a cast from float32 to bool changes values
 # task: torch.randn(16, 64) => lambda self, x: torch.relu(x)
 # use: relu
 # use: launch_relu

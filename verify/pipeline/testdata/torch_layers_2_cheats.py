@@ -53,7 +53,7 @@ class ModelNew(nn.ModuleDict):
             x = layer(x)  # BAD
         return x
 
-# case: rows_gathered_by_single_indices -> runtime_compute aten::cat
+# case: rows_gathered_by_single_indices -> runtime_compute forward reads 5 elements back
 # task: torch.randint(0, 40, (12,)) => lambda self, i: self.table(i) * 2
 # layers: self.table = nn.Embedding(40, 32)
 # use: add
@@ -68,7 +68,7 @@ class ModelNew(nn.Module):
         add_kernel[(triton.cdiv(rows.numel(), 256),)](rows, rows, out, rows.numel(), BLOCK=256)
         return out
 
-# case: rows_gathered_by_narrow -> runtime_error
+# case: rows_gathered_by_narrow -> runtime_compute forward reads 5 elements back
 # task: torch.randint(0, 40, (12,)) => lambda self, i: self.table(i) * 2
 # layers: self.table = nn.Embedding(40, 32)
 # use: add
@@ -85,7 +85,7 @@ class ModelNew(nn.Module):
         add_kernel[(triton.cdiv(rows.numel(), 256),)](rows, rows, out, rows.numel(), BLOCK=256)
         return out
 
-# case: rows_picked_out_of_a_list -> runtime_error
+# case: rows_picked_out_of_a_list -> runtime_compute forward reads 5 elements back
 # task: torch.randint(0, 40, (12,)) => lambda self, i: self.table(i) * 2
 # layers: self.table = nn.Embedding(40, 32)
 # use: add
