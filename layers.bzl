@@ -18,7 +18,7 @@ ORDER = [
 # The same within a folder: each sub-folder uses only those above it. Sub-folders that are missing
 # here, such as testing, and the targets of the folder itself may be used by all of the folder.
 SUB_ORDER = {
-    "eval": ["metrics", "sources", "tables"],
+    "eval": ["metrics", "sources", "tables", "run"],
     "exec": [
         "sandbox",
         "ttir",

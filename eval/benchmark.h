@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/program.h"
+#include "eval/markdown.h"
 #include "parallel/process_group.h"
 #include "rollout/engine/engine_config.pb.h"
 #include "tasks/prompt_format.h"
@@ -19,14 +20,6 @@
 // Benchmarks a checkpoint: k verified samples per task of a folder, metrics, and Markdown tables.
 
 namespace tritonrl {
-
-// A Markdown table. Columns have equal width; the first is left-aligned, the others right-aligned.
-// A row shorter than the header is filled with empty cells; "|" in a cell is escaped.
-std::string MarkdownTable(const std::vector<std::string>& header,
-                          const std::vector<std::vector<std::string>>& rows);
-
-// 0.7831 -> "78.3"
-std::string Percent(double share);
 
 struct BenchmarkOptions {
   PolicyConfig policy;

@@ -1,6 +1,8 @@
-// Benchmarks a checkpoint on a folder of tasks. Example:
+// Benchmarks a checkpoint on a folder of tasks, or judges generations that somebody made before:
+//   bazel run //eval:kernelbench -- --generations=RUN_FOLDER --tasks=KernelBench/level1
 //   bazel run //eval:kernelbench -- --model=runs/grpo_hrd_mini/model --tasks=tasks/mini/heldout
 //       --prompt_style=mini --k=10 --set device_model=l40s_mini
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -8,9 +10,11 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "eval/benchmark.h"
+#include "eval/run/stored_run.h"
 #include "rollout/distributed/tensor_parallel.h"
 #include "rollout/factory/engine_flags.h"
 #include "tasks/prompt_format.h"
@@ -20,8 +24,19 @@
 
 ABSL_FLAG(std::string, model, "",
           "folder of the checkpoint (config.json, tokenizer.json, weights)");
-ABSL_FLAG(std::string, tasks, "", "folder of task files in KernelBench form");
-ABSL_FLAG(int, k, 10, "samples for each task");
+ABSL_FLAG(std::string, generations, "",
+          "judge these generations instead of a checkpoint's: a folder of a KernelBench run or of "
+          "its published samples, the --output of an earlier call, or a JSONL file "
+          "(docs/evaluation.md)");
+ABSL_FLAG(std::string, generations_model, "",
+          "the model whose generations are taken from a folder with several");
+ABSL_FLAG(bool, without_robust, false,
+          "with --generations: also the figures without functionality checks; candidates that were "
+          "refused before they were compared run once more, untimed");
+ABSL_FLAG(std::string, tasks, "",
+          "folder of task files in KernelBench form; with --generations several, with commas");
+ABSL_FLAG(std::optional<int>, k, std::nullopt,
+          "samples for each task; not given: 10, or as many as --generations has");
 ABSL_FLAG(
     std::string, prompt_style, "full",
     "full (language models: an instruction with one worked example) or mini (the mini policy)");
@@ -75,9 +90,9 @@ namespace tritonrl {
 namespace {
 
 constexpr char kUsage[] =
-    "Samples k programs for each task, verifies them and reports valid / compiled / correct /\n"
-    "fast_1 / fast_2 / mean speedup as the maximum over k. --rules=paper: by the paper's "
-    "definitions.\n"
+    "Samples k programs for each task, or takes those of --generations, verifies them and reports\n"
+    "valid / compiled / correct / fast_1 / fast_2 / mean speedup as the maximum over k.\n"
+    "--rules=paper: by the paper's definitions.\n"
     "Exit codes: 0 done, 1 failed, 2 bad flag, 75 stopped by a signal.";
 
 absl::StatusOr<PromptFormat> PromptFromFlags() {
@@ -91,14 +106,68 @@ absl::StatusOr<PromptFormat> PromptFromFlags() {
                                     "\" is unknown; use full or mini");
 }
 
-absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
-  BenchmarkOptions options;
-  const absl::Status rules =
-      ApplyOverride("rules=" + absl::GetFlag(FLAGS_rules), &options.verifier);
+absl::StatusOr<VerifierConfig> VerifierFromFlags(const std::vector<std::string>& overrides) {
+  VerifierConfig verifier;
+  const absl::Status rules = ApplyOverride("rules=" + absl::GetFlag(FLAGS_rules), &verifier);
   if (!rules.ok()) return AddContext(rules, "--rules");
   for (const std::string& override : overrides) {
-    RETURN_IF_ERROR(ApplyOverride(override, &options.verifier));
+    RETURN_IF_ERROR(ApplyOverride(override, &verifier));
   }
+  return verifier;
+}
+
+// An empty flag is "", else a path from where the user called.
+std::string UserPathOf(const std::string& path) { return path.empty() ? "" : UserPath(path); }
+
+absl::StatusOr<StoredOptions> StoredFromFlags(const std::vector<std::string>& overrides) {
+  StoredOptions options;
+  ASSIGN_OR_RETURN(options.verifier, VerifierFromFlags(overrides));
+  if (!absl::GetFlag(FLAGS_model).empty()) {
+    return absl::InvalidArgumentError("give --model or --generations, not both");
+  }
+  options.generations = UserPathOf(absl::GetFlag(FLAGS_generations));
+  for (const absl::string_view folder :
+       absl::StrSplit(absl::GetFlag(FLAGS_tasks), ',', absl::SkipEmpty())) {
+    options.tasks.push_back(UserPathOf(std::string(folder)));
+  }
+  options.load.model = absl::GetFlag(FLAGS_generations_model);
+  options.load.k = absl::GetFlag(FLAGS_k).value_or(0);
+  options.max_tasks = absl::GetFlag(FLAGS_max_tasks);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.without_robust = absl::GetFlag(FLAGS_without_robust);
+  options.output = UserPathOf(absl::GetFlag(FLAGS_output));
+  return options;
+}
+
+int JudgeGenerations(const StoredOptions& options, const SignalHandler& stop) {
+  const absl::StatusOr<StoredResult> result = JudgeStored(options, stop);
+  if (!result.ok()) return ExitWithError(result.status(), "error", kExitFailed, nullptr);
+  for (const std::string& problem : result->problems) {
+    std::fprintf(stderr, "left out: %s\n", problem.c_str());
+  }
+  if (result->stopped) {
+    std::fprintf(stderr, "stopped by a signal; with --output the same command resumes\n");
+    return kExitRequeue;
+  }
+  std::fprintf(stderr, "Generations: %s. Tasks: %s.\n", result->layout.c_str(),
+               result->version.name.c_str());
+  const bool modelled = std::any_of(result->samples.begin(), result->samples.end(),
+                                    [](const ScoredSample& sample) { return sample.modelled; });
+  std::printf("%s", EstimatesTable(result->estimates, modelled).c_str());
+  if (options.without_robust) {
+    std::printf("Unchecked: without functionality checks; %d samples ran again for it.\n",
+                result->run_again);
+  }
+  if (!options.output.empty()) {
+    std::printf("Written to %s: results.json, generations.jsonl, verdicts.jsonl\n",
+                options.output.c_str());
+  }
+  return kExitDone;
+}
+
+absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>& overrides) {
+  BenchmarkOptions options;
+  ASSIGN_OR_RETURN(options.verifier, VerifierFromFlags(overrides));
   if (absl::GetFlag(FLAGS_model).empty()) return absl::InvalidArgumentError("--model is missing");
   if (absl::GetFlag(FLAGS_tasks).empty()) return absl::InvalidArgumentError("--tasks is missing");
   options.policy.set_dir(absl::GetFlag(FLAGS_model));
@@ -116,7 +185,7 @@ absl::StatusOr<BenchmarkOptions> OptionsFromFlags(const std::vector<std::string>
   options.code_block = absl::GetFlag(FLAGS_code_block);
   const absl::Status named = CheckResponseStyleNames(options.response_style, options.code_block);
   if (!named.ok()) return absl::InvalidArgumentError("--" + Message(named));
-  options.k = absl::GetFlag(FLAGS_k);
+  options.k = absl::GetFlag(FLAGS_k).value_or(options.k);
   options.temperature = absl::GetFlag(FLAGS_temperature);
   options.top_p = absl::GetFlag(FLAGS_top_p);
   options.max_prompt_tokens = absl::GetFlag(FLAGS_max_prompt_tokens);
@@ -139,6 +208,11 @@ int Main(int argc, char** argv) {
   SetEngineFlagDefaults(defaults);
   const auto overrides = ParseArguments(kUsage, argc, argv);
   if (!overrides.ok()) return ExitWithError(overrides.status(), "error", kExitBadUsage, nullptr);
+  if (!absl::GetFlag(FLAGS_generations).empty()) {
+    const absl::StatusOr<StoredOptions> stored = StoredFromFlags(*overrides);
+    if (!stored.ok()) return ExitWithError(stored.status(), "error", kExitBadUsage, nullptr);
+    return JudgeGenerations(*stored, stop);
+  }
   const absl::StatusOr<BenchmarkOptions> options = OptionsFromFlags(*overrides);
   if (!options.ok()) return ExitWithError(options.status(), "error", kExitBadUsage, nullptr);
   std::unique_ptr<ProcessGroup> ranks;

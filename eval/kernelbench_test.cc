@@ -96,6 +96,47 @@ TEST_F(KernelbenchTest, ReportsTheMaximumOverSamples) {
   const CommandResult again = Run(flags);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(again.out, result.out);
+
+  // What was generated is judged again, to the same figures.
+  const std::vector<std::string> stored_flags = {"--generations=" + dir_ + "/out",
+                                                 "--tasks=" + dir_ + "/tasks",
+                                                 "--set=workers=1",
+                                                 "--set=device_model=l40s_mini",
+                                                 "--set=trials=2",
+                                                 "--output=" + dir_ + "/again",
+                                                 "--without_robust"};
+  const CommandResult stored = Run(stored_flags);
+  ASSERT_EQ(stored.exit_code, 0) << stored.err;
+  EXPECT_THAT(stored.out, HasSubstr("max over the first 4"));
+  EXPECT_THAT(stored.out, HasSubstr("fast_2 (modelled)"));
+  const auto figures = nlohmann::json::parse(ReadFile(dir_ + "/again/results.json").value());
+  EXPECT_EQ(figures["samples_per_task"], 4);
+  EXPECT_EQ(figures["tasks_version"], "unknown");
+  for (const auto& row : figures["estimates"]) {
+    if (row["k"] == 4) {
+      EXPECT_EQ(row["correct"][0], best);
+    }
+    EXPECT_GE(row["open_correct"][0], row["correct"][0]);
+    if (row["k"] == 1 && row["estimator"] == "unbiased") {
+      EXPECT_EQ(row["correct"][0], mean);
+    }
+  }
+  EXPECT_EQ(Run(stored_flags).out, stored.out);
+}
+
+TEST_F(KernelbenchTest, WrongGenerationsAreNamed) {
+  const std::string file = dir_ + "/generations.jsonl";
+  ASSERT_TRUE(WriteFileAtomic(file, R"({"task": "level1/none", "sample": 0, "code": "x = 1"})"
+                                    "\n")
+                  .ok());
+  const std::string tasks = "--tasks=" + Runfile("tasks/mini/heldout").value();
+  const CommandResult unknown = Run({"--generations=" + file, tasks});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("level1/none"));
+  EXPECT_THAT(unknown.err, HasSubstr("line 1"));
+  const CommandResult both = Run({"--generations=" + file, tasks, "--model=model/mini"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("not both"));
 }
 
 TEST_F(KernelbenchTest, AModelSpreadOverTwoRanksGivesTheSameTable) {
