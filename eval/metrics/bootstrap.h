@@ -4,6 +4,7 @@
 #ifndef TRITONRL_EVAL_METRICS_BOOTSTRAP_H_
 #define TRITONRL_EVAL_METRICS_BOOTSTRAP_H_
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -18,6 +19,9 @@ namespace tritonrl {
 // infinity if a single task or seed shows nothing of their spread.
 struct Interval {
   double value = 0, low = 0, high = 0;
+
+  // Whether it has ends.
+  bool bounded() const { return std::isfinite(low) && std::isfinite(high); }
 };
 
 struct BootstrapOptions {

@@ -38,7 +38,7 @@ absl::Status CheckBars(const FailureBars& figure) {
 absl::Status CheckCurve(const CurveFigure::Curve& curve, bool share) {
   int last = 0;
   for (const CurveFigure::Point& point : curve.points) {
-    const CellValue& v = point.value;
+    const Interval& v = point.value;
     if (point.k <= last) {
       return absl::InvalidArgumentError(absl::StrCat("k = ", point.k, " follows ", last));
     }
@@ -90,7 +90,7 @@ nlohmann::json ToJson(const CurveFigure::Curve& curve, double scale, const std::
   const std::string name = curve.modelled ? curve.label + " (modelled)" : curve.label;
   nlohmann::json points = nlohmann::json::array();
   for (const CurveFigure::Point& point : curve.points) {
-    const CellValue& v = point.value;
+    const Interval& v = point.value;
     points.push_back({point.k, scale * v.value, scale * v.low, scale * v.high});  // infinity: null
   }
   nlohmann::json printed = nlohmann::json::array();

@@ -27,7 +27,7 @@ struct FailureBars {
 struct CurveFigure {
   struct Point {
     int k = 1;
-    CellValue value;  // in the metric's unit, as in Cell
+    Interval value;  // in the metric's unit, as in Cell
   };
   struct Curve {
     std::string label;

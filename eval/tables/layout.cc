@@ -34,8 +34,8 @@ std::string ValueText(double value, const MetricText& metric) {
   return metric.share ? absl::StrFormat("%.1f", 100 * value) : absl::StrFormat("%.2fx", value);
 }
 
-std::string IntervalText(const CellValue& v, const MetricText& metric) {
-  if (!v.has_interval()) return "[no interval]";
+std::string IntervalText(const Interval& v, const MetricText& metric) {
+  if (!v.bounded()) return "[no interval]";
   return metric.share ? absl::StrFormat("[%.1f, %.1f]", 100 * v.low, 100 * v.high)
                       : absl::StrFormat("[%.2f, %.2f]", v.low, v.high);
 }

@@ -106,7 +106,7 @@ std::vector<std::string> CsvCells(const TableData& table, const TableRow& row, s
   const Cell& cell = row.cells[index];
   const MetricText& metric = *FindMetricText(column.metric);
   const bool has = cell.ours.has_value();
-  const CellValue ours = cell.ours.value_or(CellValue());
+  const Interval ours = cell.ours.value_or(Interval());
   std::vector<std::string> cells = {table.name,
                                     absl::StrJoin(row.labels, ", "),
                                     absl::StrCat(column.level),
@@ -115,7 +115,7 @@ std::vector<std::string> CsvCells(const TableData& table, const TableRow& row, s
                                     column.variant};
   cells.push_back(has ? Number(ours.value, metric, 4) : "");
   for (double end : {ours.low, ours.high}) {
-    cells.push_back(has && ours.has_interval() ? Number(end, metric, 4) : "");
+    cells.push_back(has && ours.bounded() ? Number(end, metric, 4) : "");
   }
   cells.push_back(Number(cell.published, metric, metric.share ? 1 : 2));
   cells.push_back(!has ? "" : cell.modelled ? "yes" : "no");

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 Cell Ours(double value, double low, double high, const Stamp& stamp) {
   Cell cell;
-  cell.ours = CellValue{value, low, high};
+  cell.ours = Interval{value, low, high};
   cell.stamp = stamp;
   return cell;
 }
@@ -177,7 +177,7 @@ TEST(RenderTest, ATableWithoutRowsOrCaption) {
 
 TEST(RenderTest, AValueWithoutAnInterval) {
   TableData table = SmallTable();
-  table.rows[0].cells[0].ours = CellValue{0.875, -INFINITY, INFINITY};
+  table.rows[0].cells[0].ours = Interval{0.875, -INFINITY, INFINITY};
   EXPECT_THAT(RenderMarkdown(table), HasSubstr("| 87.5 [no interval] | 78.0 "));
   EXPECT_THAT(RenderCsv(table), HasSubstr("correct,,87.5000,,,78.0,no,"));
 }

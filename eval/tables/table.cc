@@ -84,9 +84,9 @@ absl::Status CheckCell(const Cell& cell, const MetricText& metric) {
 
 }  // namespace
 
-bool IsSound(const CellValue& v, bool share) {
+bool IsSound(const Interval& v, bool share) {
   if (!InRange(v.value, share) || !(v.low <= v.value) || !(v.value <= v.high)) return false;
-  return !v.has_interval() || (InRange(v.low, share) && InRange(v.high, share));
+  return !v.bounded() || (InRange(v.low, share) && InRange(v.high, share));
 }
 
 const MetricText* FindMetricText(absl::string_view name) {

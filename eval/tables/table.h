@@ -5,7 +5,6 @@
 #ifndef TRITONRL_EVAL_TABLES_TABLE_H_
 #define TRITONRL_EVAL_TABLES_TABLE_H_
 
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,21 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "eval/metrics/bootstrap.h"
 
 namespace tritonrl {
 
-// A value and its interval: low <= value <= high. The ends are -infinity and infinity if there is
-// no interval, e.g. of a single task.
-struct CellValue {
-  double value = 0.0;
-  double low = 0.0;
-  double high = 0.0;
-
-  bool has_interval() const { return std::isfinite(low) && std::isfinite(high); }
-};
-
 // Whether the value is finite, in its interval, and, with `share`, both are in [0, 1].
-bool IsSound(const CellValue& value, bool share);
+bool IsSound(const Interval& value, bool share);
 
 // Where a value comes from: enough to make it again.
 struct Stamp {
@@ -44,7 +34,7 @@ struct Stamp {
 };
 
 struct Cell {
-  std::optional<CellValue> ours;
+  std::optional<Interval> ours;
   std::optional<double> published;
   std::string missing;    // why there is no `ours`, e.g. "needs the checkpoint Qwen3-14B"
   bool modelled = false;  // `ours` depends on modelled times

@@ -17,7 +17,7 @@ TableData GoodTable() {
   table.label_headings = {"alpha"};
   table.columns = {{1, 10, "correct", ""}, {1, 10, "fast_1", ""}};
   Cell correct;
-  correct.ours = CellValue{0.5, 0.4, 0.6};
+  correct.ours = Interval{0.5, 0.4, 0.6};
   correct.stamp.commit = "1a2b";
   correct.stamp.config_hash = "3c4d";
   correct.stamp.seeds = {0};
@@ -34,15 +34,15 @@ TEST(CheckTableTest, AcceptsValuesAndReasons) { EXPECT_TRUE(CheckTable(GoodTable
 TEST(CheckTableTest, AModelledZeroNeedsNoMark) {
   TableData table = GoodTable();
   table.rows[0].cells[1].modelled = false;
-  table.rows[0].cells[1].ours = CellValue();
+  table.rows[0].cells[1].ours = Interval();
   EXPECT_TRUE(CheckTable(table).ok());
 }
 
 TEST(CheckTableTest, AValueMayHaveNoInterval) {
   TableData table = GoodTable();
-  table.rows[0].cells[0].ours = CellValue{0.5, -INFINITY, INFINITY};
+  table.rows[0].cells[0].ours = Interval{0.5, -INFINITY, INFINITY};
   EXPECT_TRUE(CheckTable(table).ok());
-  table.rows[0].cells[0].ours = CellValue{1.5, -INFINITY, INFINITY};
+  table.rows[0].cells[0].ours = Interval{1.5, -INFINITY, INFINITY};
   EXPECT_FALSE(CheckTable(table).ok());
 }
 
