@@ -61,11 +61,12 @@ absl::StatusOr<EstimateRow> RowOf(absl::Span<const ScoredSample> samples, int le
 }
 
 std::string Cell(const Interval& interval, bool share) {
-  if (share) {
-    return absl::StrFormat("%.1f (%.1f, %.1f)", 100 * interval.value, 100 * interval.low,
-                           100 * interval.high);
-  }
-  return absl::StrFormat("%.2fx (%.2f, %.2f)", interval.value, interval.low, interval.high);
+  const double unit = share ? 100 : 1;
+  const std::string value =
+      absl::StrFormat("%.*f%s", share ? 1 : 2, unit * interval.value, share ? "" : "x");
+  if (!interval.bounded()) return absl::StrCat(value, " (no interval)");
+  return absl::StrFormat("%s (%.*f, %.*f)", value, share ? 1 : 2, unit * interval.low,
+                         share ? 1 : 2, unit * interval.high);
 }
 
 std::string Label(const EstimateRow& row) {

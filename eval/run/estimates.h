@@ -38,7 +38,8 @@ absl::StatusOr<std::vector<EstimateRow>> Estimate(absl::Span<const ScoredSample>
 // marks the metrics that depend on times.
 std::string EstimatesTable(absl::Span<const EstimateRow> rows, bool modelled);
 
-// A JSON array with an object for each row.
+// A JSON array with an object for each row: [value, low, high] of each metric; the ends are null
+// where there is no interval.
 std::string EstimatesJson(absl::Span<const EstimateRow> rows);
 
 }  // namespace tritonrl

@@ -84,6 +84,15 @@ TEST(EstimatesTest, TablesSayWhatIsModelledAndLost) {
   EXPECT_EQ(json[0]["correct"].size(), 3u);
 }
 
+TEST(EstimatesTest, OneTaskHasNoInterval) {
+  const auto rows = Estimate(Level(1, 1), 4);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const std::string table = EstimatesTable(*rows, /*modelled=*/false);
+  EXPECT_THAT(table, HasSubstr("100.0 (no interval)"));
+  EXPECT_THAT(table, HasSubstr("0.00x (no interval)"));
+  EXPECT_THAT(table, Not(HasSubstr("inf")));
+}
+
 TEST(EstimatesTest, MoreSamplesThanThereAreIsAnError) {
   EXPECT_EQ(Estimate(Level(1, 2), 5).status().code(), absl::StatusCode::kInvalidArgument);
 }
