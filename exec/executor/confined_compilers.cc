@@ -88,13 +88,8 @@ class ConfinedProcess : public device::CompileProcess {
       return absl::UnavailableError("the compiler's answer is too long");
     }
     std::string text(static_cast<size_t>(info.st_size), '\0');
-    size_t have = 0;
-    while (have < text.size()) {
-      const ssize_t got =
-          pread(answer_, text.data() + have, text.size() - have, static_cast<off_t>(have));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return absl::InternalError("a compiler's answer cannot be read");
-      have += static_cast<size_t>(got);
+    if (!ReadAt(answer_, 0, info.st_size, text.data(), "a compiler's answer").ok()) {
+      return absl::InternalError("a compiler's answer cannot be read");
     }
     return text;
   }
