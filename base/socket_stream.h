@@ -18,8 +18,9 @@ namespace tritonrl {
 // Linux closes more descriptors than these that come with one call's bytes.
 inline constexpr size_t kMaxSentDescriptors = 8;
 
-// A recv or recvmsg that does not block; returns what it returns. Appends descriptors that come
-// along to `descriptors`, which the caller closes; with a null pointer Linux closes them.
+// Receives up to `count` bytes without blocking. Returns the result of recv or recvmsg: the number
+// of bytes, 0 at the end, -1 with errno. Appends descriptors that come along to `descriptors`,
+// which the caller closes; with a null pointer Linux closes them.
 ssize_t ReceiveNow(int socket, char* data, size_t count, std::vector<int>* descriptors);
 
 // The other side may send anything, and stop at any byte. Errors of both functions:
